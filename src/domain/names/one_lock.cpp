@@ -267,9 +267,8 @@ void one_lock::give(mode as) {
 }
 
 void one_lock::give_back() {
-  if (at_->holders > 1) [[unlikely]] {  // another handle of this thread shares the lock
-    --at_->holders;
-    held_ = mode::none;
+  if (at_->holders > 1 && --at_->holders > 0) [[unlikely]] {
+    held_ = mode::none;  // another handle of this thread shares the lock
     return;
   }
   me_->unregister_hold(*at_);

@@ -3,6 +3,7 @@
 // made of such handles, too.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,7 +26,8 @@ struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
   const std::atomic<rma::word>* serial = nullptr;  // of the lock that has these words
   std::unique_ptr<any_robust> lock;
   std::optional<across_hosts> across;  // of a cluster's domain
-  int holders = 0;                     // handles
+  /// Handles that hold by it. Another thread may drop one of them.
+  std::atomic<int> holders{0};
 
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
