@@ -148,16 +148,16 @@ struct lock_user {
   [[nodiscard]] int running_pid() const { return guarded_pid != 0 ? guarded_pid : pid; }
 };
 struct domain_lock {
-  std::string name;
-  std::string kind;  ///< "semaphore" for a named_semaphore
-  std::string parameters;
+  std::string name = "";
+  std::string kind = "";  ///< "semaphore" for a named_semaphore
+  std::string parameters = "";
   int units = 0;               ///< of a semaphore; 0: it is a lock
   std::uint64_t token = 0;     ///< the token of the last exclusive acquire; 0: there was none
   std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
   std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;     ///< of a semaphore: in some unit
   /// The holders, and then the waiters, each the longest first.
-  std::vector<lock_user> users;
+  std::vector<lock_user> users = {};
 };
 /// What other hosts say of their uses of locks.
 struct domain_elsewhere {

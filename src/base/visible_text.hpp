@@ -104,7 +104,7 @@ template <class IsEscaped>
 }
 
 /// A value in a message: visible, in quotes, and cut if it is long.
-[[nodiscard]] inline std::string quoted(std::string_view value, std::size_t longest = 80) {
+[[nodiscard]] inline std::string in_quotes(std::string_view value, std::size_t longest = 80) {
   // A character has at most 4 bytes, so what is left out here is not shown.
   const std::string all = visible(value.substr(0, 4 * (longest + 1)));
   const std::string_view begin = cut(all, longest);

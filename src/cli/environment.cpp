@@ -57,7 +57,8 @@ std::optional<hold_around> hold_from(std::string_view line) {
     line.remove_prefix(std::min(taken.size() + 1, line.size()));
     return taken;
   };
-  hold_around its{.domain = std::string(field())};
+  hold_around its;
+  its.domain = field();
   const auto pid = read_number<int>(field());
   const auto since = read_number<std::uint64_t>(field());
   if (its.domain.empty() || !pid || !since || line.empty()) return std::nullopt;

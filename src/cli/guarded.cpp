@@ -131,11 +131,11 @@ std::optional<run_around> guarded_run::run_around_us(const time_left& left) cons
 }
 
 void guarded_run::refuse_to_wait_for(const run_around& around) {
-  throw tool::refuse(
-      "NAME", around.name,
-      "a lock that no run around this one holds: " + user_text(around.holder) + " " +
-          word_of(around.holder) + " it and waits until this run has ended, and this run would "
-          "wait for it; or --wait-anyway");
+  throw tool::refuse("NAME", around.name,
+                     "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
+                         std::to_string(around.holder.pid) + " " + word_of(around.holder) +
+                         (around.holder.unit < 0 ? " it" : " of it") +
+                         " and waits for this run, which would wait for it");
 }
 
 /// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if

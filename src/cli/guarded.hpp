@@ -47,7 +47,7 @@ constexpr int not_repaired = 65;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.
-constexpr double longest_wait_s = 1e9;
+constexpr double most_wait_s = 1e9;
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the
 /// process by a signal when main() returns (run_signals.hpp). Throws domain_error and

@@ -33,7 +33,7 @@ domain_error which_is_meant(const domain_error& e, const domain_name& named) {
   if (e.why != domain_error::reason::disagrees || !named.group.empty() || choices.size() < 2)
     return e;
   return {e.why, fmt::format("domain {} exists more than once (accepted: {})",
-                             quoted(named.name), joined(choices, " or "))};
+                             in_quotes(named.name), joined(choices, " or "))};
 }
 
 /// That there is none, and what there is.
@@ -46,7 +46,7 @@ usage_error none_of(const domain_name& named) {
   if (std::ranges::find(known, named.name) == known.end())
     return unknown_name(named.argument, named.name, known);
   const std::string where =
-      fmt::format("of domain {}; 'lockflight domain list' has it", quoted(named.name));
+      fmt::format("of domain {}; 'lockflight domain list' has it", in_quotes(named.name));
   return named.group.empty()
              ? refuse("--mode", fmt::format("{:04o}", named.mode), "the mode " + where)
              : refuse("--group", named.group, "the group " + where);
@@ -108,13 +108,14 @@ std::vector<option> with_domain_options(std::vector<option> before,
       {.name = "--mode",
        .value = "MODE",
        .what = "the domain's mode, 0600 (its user's own) or 0660 (its group's); it tells which one "
-               "is meant if you have both",
+               "is meant if you have both; 'run' makes a domain with it (default: 0600)",
        .completes = option::offer::words,
        .known = {"0600", "0660"}},
       {.name = "--group",
        .value = "G",
        .what = "with --mode 0660: the group of the domain, by name or number; it tells which one "
-               "is meant if several groups have a domain of that name"}};
+               "is meant if several groups have a domain of that name; 'run' makes a domain for it "
+               "(default: your effective group)"}};
   before.insert(before.end(), ours.begin(), ours.end());
   before.insert(before.end(), after.begin(), after.end());
   return before;
@@ -132,7 +133,7 @@ std::optional<domain_name> domain_name_from(const arguments& given, const char* 
   const auto by_option = given.one("--domain");
   if (argument && by_option)
     throw refuse("--domain", *by_option,
-                 fmt::format("--domain or DOMAIN, not both; DOMAIN is {}", quoted(*argument)));
+                 fmt::format("--domain or DOMAIN, not both; DOMAIN is {}", in_quotes(*argument)));
   const unsigned mode = mode_from(given);
   const std::string group = group_from(given, mode);
   if (argument) return domain_name{"DOMAIN", *argument, mode, group};
@@ -188,14 +189,14 @@ double longest_wait_s(const domain_lock& lock) {
 namespace {
 
 /// As the field "use" of JSON has it.
-const char* word_of(mode held) {
+const char* use_of(mode held) {
   return held == mode::exclusive ? "holds" : held == mode::shared ? "shares" : "waits";
 }
 
 }  // namespace
 
 std::string word_of(const lock_user& user) {
-  return user.unit < 0 ? word_of(user.held) : fmt::format("holds unit {}", user.unit);
+  return user.unit < 0 ? use_of(user.held) : fmt::format("holds unit {}", user.unit);
 }
 
 std::string kind_of(const domain_lock& lock) {
@@ -238,12 +239,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json json_of(const lock_user& user) {
+ordered_json user_json(const lock_user& user) {
   ordered_json made{{"pid", user.pid},
                     {"slot", std::max(user.slot, 0)},
                     {"dead", user.dead},
                     {"stopped", user.stopped},
-                    {"use", word_of(user.held)},
+                    {"use", use_of(user.held)},
                     {"seconds", json_seconds(user.for_ns)},
                     {"guarded_pid", user.guarded_pid},
                     {"command", user.command}};
@@ -266,7 +267,7 @@ void add_users(std::span<const lock_user> users, ordered_json& into) {
   into["holders"] = ordered_json::array();
   into["waiters"] = ordered_json::array();
   for (const lock_user& each : users)
-    into[each.waits() ? "waiters" : "holders"].push_back(json_of(each));
+    into[each.waits() ? "waiters" : "holders"].push_back(user_json(each));
 }
 
 ordered_json json_of(const domain_lock& lock) {

@@ -82,7 +82,7 @@ guarded_command guarded_from(const arguments& given) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
     what.patience = limit::of_ns(
-        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9));
+        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, most_wait_s) * 1e9));
   }
   if (given.has("--nonblock")) what.patience = limit::at_once();
   check_together(given, "--wait-anyway", {"--nonblock"});
@@ -112,10 +112,6 @@ int run_run(const arguments& given, console& /*out*/) {
 }  // namespace
 
 command run_command() {
-  option mode = mode_option();
-  mode.what =
-      "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
-      "0600 if it is made)";
   return {
       .description =
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
@@ -135,8 +131,15 @@ command run_command() {
            "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
            "so that a store can refuse an older holder; it is not set if the lock is shared. "
-           "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock "
-           "alone has ended with 0: then what the lock guards counts as repaired.",
+           "LOCKFLIGHT_OWNER_DIED is 1 if a holder that was alone died, until a COMMAND that holds "
+           "the lock alone has ended with 0: then what the lock guards counts as repaired. The "
+           "death of a run with --shared is not told, as it only reads what the lock guards. Nor "
+           "is that of a run whose COMMAND had not begun.",
+           "LOCKFLIGHT_INSIDE says which locks the runs around COMMAND hold. If COMMAND starts "
+           "another run that would wait for one of them, each would wait for the other: the inner "
+           "run exits with 2 at once and says so, unless both share the lock, or a unit of "
+           "--slots is free. With --wait-anyway it waits. It waits as well if the outer run has "
+           "ended, or does not wait for COMMAND any more.",
            "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
            "with overlapping names do not wait for each other in a circle. --timeout is that of "
            "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
@@ -154,10 +157,11 @@ command run_command() {
            "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
            "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
            "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "
-           "otherwise; a process 'lockflight run' stays in the background and frees the lock. If "
-           "the run is killed, COMMAND goes on with the lock. If the process in the background is "
-           "killed, COMMAND is killed, too, and the next holder finds LOCKFLIGHT_OWNER_DIED=1, "
-           "also if other processes go on.",
+           "otherwise; a process 'lockflight run' stays in the background and frees the lock; "
+           "'lockflight who' shows a process that keeps it. If the run is killed, COMMAND goes on "
+           "with the lock. If the process in the background is killed, COMMAND is killed, too; the "
+           "lock is free when the process that 'lockflight who' has shown has ended, also if "
+           "others go on, and the next holder finds LOCKFLIGHT_OWNER_DIED=1.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -180,8 +184,9 @@ command run_command() {
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
            "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
            "more. A line that nobody reads within a tenth of a second is lost, with all after "
-           "it."},
-      .options =
+           "it.",
+           json_of_bytes},
+      .options = with_domain_options(
           {{.name = "NAME",
             .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
             .repeats = true},
@@ -219,25 +224,21 @@ command run_command() {
                     "has ended, as with flock(1); the run ends with COMMAND"},
            {.name = "--on-owner-died",
             .value = "WHAT",
-            .what = "if a holder died: run COMMAND, which is told (run, the default); exit with 65 "
+            .what = "if a holder that was alone died: run COMMAND, which is told (run, the default); exit with 65 "
                     "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
            {.name = "--grace",
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
                 "a third of the time to live (default: 2; 0: only SIGKILL)"},
-           domain_option(),
-           mode,
-           {.name = "--group",
-            .value = "G",
-            .what = "with --mode 0660: the group whose users share the domain that is made, "
-                    "by name or number (default: your effective group)"},
-           {.name = "--conflict-exit-code",
+           {.name = "--wait-anyway",
+            .what = "wait also for a run that this one is inside of"}},
+          {{.name = "--conflict-exit-code",
             .shorthand = "-E",
             .value = "CODE",
             .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
                     "1), and "
-                    "with --once-per if COMMAND has run in this slot (default: 0)"}},
+                    "with --once-per if COMMAND has run in this slot (default: 0)"}}),
       .examples =
           {{"lockflight run backup -- rsync -a /srv /mnt/backup", "run one backup at a time"},
            {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
@@ -267,7 +268,9 @@ command run_command() {
                       "the run ends by it as well; with --once-per 0 also if COMMAND has run in "
                       "this slot"},
                      {1, "the run did not get the lock in time; -E sets another code"},
-                     {2, "bad usage; one line on standard error says what is accepted"},
+                     {2,
+                      "bad usage, or a run around this one holds NAME; one line on standard error "
+                      "says what is accepted"},
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "
                       "damaged"},

@@ -72,7 +72,7 @@ void wait_message::update(const domain& in, const std::string& name) {
   const bool asks_hosts = in.is_of_cluster();
   next_ = clock::now() + std::chrono::seconds(asks_hosts ? 5 : 1);
   if (!takes_a_line() || (what_ == kind::redrawn && !may_draw())) return;
-  std::string text = "waiting for " + quoted(name) + ", ";
+  std::string text = "waiting for " + in_quotes(name) + ", ";
   const auto cut_off = in.cut_off_for();
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
                                : obstacle_text(in, name);

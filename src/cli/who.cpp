@@ -20,7 +20,7 @@ void print_users(console& out, std::span<const lock_user> of_lock, bool of_clust
   for (const lock_user& user : of_lock)
     users.add_row({{of_cluster && user.host.empty() ? "(here)" : visible(user.host)},
                    {std::to_string(user.pid)},
-                   {word_of(user)},
+                   {cli::word_of(user)},
                    {duration(seconds_of(user))},
                    {state_text(user), user.dead || user.stopped ? style::bad : style::plain},
                    {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
@@ -31,7 +31,7 @@ void print_users(console& out, std::span<const lock_user> of_lock, bool of_clust
 void print_lock(console& out, const domain_lock& lock, bool of_cluster,
                 const std::vector<std::string>& silent) {
   if (lock.users.empty())
-    out.line(fmt::format("nobody holds {} or waits for it", quoted(lock.name)));
+    out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
   else if (lock.units > 0)
     out.line(
         fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
@@ -52,7 +52,7 @@ int run_who(const arguments& given, console& out) {
   for (domain_lock& each : locks_on_all_hosts(in, &silent))
     if (each.name == name) found = std::move(each);
   if (given.has("--json")) {
-    nlohmann::ordered_json all = json_of(found);
+    nlohmann::ordered_json all = cli::json_of(found);
     all["domain"] = where.name;
     if (!silent.empty()) all["silent"] = silent;
     out.line(json_text(std::move(all), 2));

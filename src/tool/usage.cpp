@@ -8,7 +8,7 @@
 
 namespace lockflight::tool {
 
-std::string shown(std::string_view value) { return quoted(value); }
+std::string shown(std::string_view value) { return in_quotes(value); }
 
 usage_error refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
   return usage_error(fmt::format("{} {} (accepted: {})", argument, shown(value), accepted));

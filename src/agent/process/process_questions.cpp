@@ -25,7 +25,7 @@ work_note note_from(const std::string& text) {
   const auto until = read_number<std::uint64_t>(text.substr(0, blank));
   const auto token = read_number<std::uint64_t>(text.substr(std::min(blank + 1, text.size())));
   if (!until || !token)
-    throw bad_entry("etcd: a note about work is " + quoted(text) + "; expected two numbers");
+    throw bad_entry("etcd: a note about work is " + in_quotes(text) + "; expected two numbers");
   return {*until, *token};
 }
 

@@ -25,7 +25,7 @@ namespace {
 /// "--procs '0' (accepted: …)".
 bad_request refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
   return bad_request(
-      fmt::format("{} {} (accepted: {})", argument, quoted(value), accepted));
+      fmt::format("{} {} (accepted: {})", argument, in_quotes(value), accepted));
 }
 
 template <class Number>
@@ -35,7 +35,7 @@ void require(limits<Number> accepted, std::string_view argument, Number value) {
 
 bad_request unknown(std::string_view argument, const std::string& value,
                     const std::vector<std::string>& known) {
-  return bad_request(fmt::format("{} {} {}", argument, quoted(value),
+  return bad_request(fmt::format("{} {} {}", argument, in_quotes(value),
                                  catalogue::accepted_names(value, known)));
 }
 

@@ -11,7 +11,7 @@
 namespace lockflight::detail {
 
 /// "'jobs'": a name that may be of any length and contain anything.
-[[nodiscard]] inline std::string shown(std::string_view name) { return quoted(name); }
+[[nodiscard]] inline std::string shown(std::string_view name) { return in_quotes(name); }
 
 /// "0660".
 [[nodiscard]] inline std::string mode_text(unsigned mode) {
