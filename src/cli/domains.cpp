@@ -226,10 +226,7 @@ int remove(const domain_name& named, bool force, console& out) {
 std::string user_of_lock(const domain& in, const std::string& name) {
   const std::vector<lock_user> users = in.users_of(name);
   if (users.empty()) return "";
-  const lock_user& first = users.front();
-  return fmt::format("{} {}", user_text(first),
-                     first.waits() ? "waits for it"
-                                   : word_of(first) + (first.unit < 0 ? " it" : " of it"));
+  return user_text(users.front()) + " " + use_text(users.front());
 }
 
 int forget(const domain_name& named, const std::string& name, console& out) {

@@ -133,8 +133,7 @@ std::optional<run_around> guarded_run::run_around_us(const time_left& left) cons
 void guarded_run::refuse_to_wait_for(const run_around& around) {
   throw tool::refuse("NAME", around.name,
                      "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
-                         std::to_string(around.holder.pid) + " " + word_of(around.holder) +
-                         (around.holder.unit < 0 ? " it" : " of it") +
+                         std::to_string(around.holder.pid) + " " + use_text(around.holder) +
                          " and waits for this run, which would wait for it");
 }
 

@@ -38,11 +38,11 @@ std::vector<int> numbers_in(const std::string& path) {
   return all;
 }
 
-/// The descriptors that this process has, without the standard streams. One of them may be closed
-/// by now.
+/// The descriptors that this process has, without the standard streams.
 std::vector<int> open_descriptors() {
   std::vector<int> all = numbers_in("/proc/self/fd");
-  std::erase_if(all, [](int each) { return each <= STDERR_FILENO; });
+  // One of them was that of the folder.
+  std::erase_if(all, [](int each) { return each <= STDERR_FILENO || fcntl(each, F_GETFD) < 0; });
   return all;
 }
 

@@ -199,6 +199,10 @@ std::string word_of(const lock_user& user) {
   return user.unit < 0 ? use_of(user.held) : fmt::format("holds unit {}", user.unit);
 }
 
+std::string use_text(const lock_user& user) {
+  return user.waits() ? "waits for it" : fmt::format("{} it", use_of(user.held));
+}
+
 std::string kind_of(const domain_lock& lock) {
   return lock.units == 0 ? lock.kind : fmt::format("{} of {}", lock.kind, lock.units);
 }

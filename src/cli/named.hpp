@@ -67,6 +67,8 @@ constexpr int widest_name = 40;
 
 /// "holds", "shares", "waits"; the holder of a unit of a semaphore "holds unit 2".
 [[nodiscard]] std::string word_of(const lock_user& user);
+/// "holds it", "shares it", "waits for it".
+[[nodiscard]] std::string use_text(const lock_user& user);
 /// "flight-rw", "semaphore of 3".
 [[nodiscard]] std::string kind_of(const domain_lock& lock);
 /// What is to be said of a participant besides its numbers: "dead", "stopped", "in another PID

@@ -26,7 +26,7 @@ class Nested(NamedTest):
         self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
         self.assertRegex(err, rf"^lockflight run: NAME '{name}' \(accepted: a lock that no run around "
                               r"this one holds, or --wait-anyway; the run with pid \d+ (holds|shares) "
-                              r".*it and waits for this run, which would wait for it\)\n$")
+                              r"it and waits for this run, which would wait for it\)\n$")
 
     def test_it_is_refused_at_once(self):
         for options in ([], ["--timeout", "20"], ["--shared"], ["-E", "9"]):
@@ -50,7 +50,8 @@ class Nested(NamedTest):
     def test_what_does_not_wait_for_the_outer_run(self):
         for more in ({"inner": ("other",)},
                      {"outer_options": ["--shared"], "inner_options": ["--shared"]},
-                     {"outer_options": ["--slots", "2"], "inner_options": ["--slots", "2"]}):
+                     {"outer": ("gpu",), "inner": ("gpu",), "outer_options": ["--slots", "2"],
+                      "inner_options": ["--slots", "2"]}):
             self.assertEqual(self.nested(**more), (0, "ran\n", ""), more)
         self.assertEqual(self.nested(inner_options=["--nonblock", "-E", "9"]), (9, "", ""))
         other = DOMAIN + "-other"
