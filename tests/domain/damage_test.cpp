@@ -96,7 +96,7 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
 struct written_over {
   own_domain own;
   domain in = domain::open(own.name(), {.slots = 3, .names = 8});
-  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), nullptr, 0);
+  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), {}, false);
   named_mutex first{in, "first"};
   written_over() {
     first.lock();

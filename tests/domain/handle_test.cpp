@@ -1,5 +1,5 @@
-// The one handle of a name: what it says of its hold, two handles of one thread, moved-from handles,
-// and handles of threads that have ended.
+// The one handle of a name: what it says of its hold, two handles of one thread, moved-from
+// handles, and handles of threads that have ended.
 #include <algorithm>
 #include <thread>
 #include <utility>

@@ -53,9 +53,11 @@ TEST(DomainPlace, WithoutProcThereAreLocksToo) {
 TEST(DomainPlace, AFolderOfTheNetworkIsRefusedByTheNameOfItsFileSystem) {
   child one([&] {
     setenv("LOCKFLIGHT_DOMAINS", "/tmp", 1);
-    const std::pair<std::uint32_t, const char*> types[]{
-        {0x6969, "NFS"}, {0xFF534D42, "CIFS"}, {0x01021997, "9p"}, {0x65735546, "FUSE"},
-        {0x0BD00BD0, "Lustre"}};
+    const std::pair<std::uint32_t, const char*> types[]{{0x6969, "NFS"},
+                                                        {0xFF534D42, "CIFS"},
+                                                        {0x01021997, "9p"},
+                                                        {0x65735546, "FUSE"},
+                                                        {0x0BD00BD0, "Lustre"}};
     for (const auto& [type, name] : types) {
       type_of_tmp = type;
       const auto [reason, text] = refusal_of([] { static_cast<void>(domain::open("remote")); });

@@ -1,5 +1,5 @@
 // named_semaphore: at most N hold, in order of arrival, also if holders and waiters are killed or
-// stopped. The names of the tests that are about an invariant of named_semaphore.cpp have its
+// stopped. The names of the tests that are about an invariant of units_handle.cpp have its
 // label.
 #include <algorithm>
 #include <atomic>
