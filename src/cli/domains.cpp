@@ -6,6 +6,7 @@
 
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/named.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"

@@ -79,14 +79,13 @@ std::vector<hold_around> holds_around() {
   return all;
 }
 
-/// Whether the user is that run, whose COMMAND still runs or has left what keeps the lock. If only
-/// --at-least makes it hold, it waits for nobody.
-bool is_that_run(const lock_user& user, const hold_around& its) {
-  constexpr std::uint64_t tolerance_ns = 1'000'000'000;
-  const std::uint64_t since = now_ns() - std::min(user.for_ns, now_ns());
-  const std::uint64_t apart = since > its.since_ns ? since - its.since_ns : its.since_ns - since;
+/// Whether the user is that run, whose COMMAND still runs or has left what keeps the lock: if only
+/// --at-least makes it hold, it waits for nobody. Another process of its number has held for a
+/// shorter time. `before_ns` is a moment before it was asked who uses the lock.
+bool is_that_run(const lock_user& user, const hold_around& its, std::uint64_t before_ns) {
+  constexpr std::uint64_t tolerance_ns = 10'000'000;
   return !user.waits() && user.host.empty() && user.pid == its.pid && user.guarded_pid != 0 &&
-         apart < tolerance_ns;
+         before_ns <= its.since_ns + user.for_ns + tolerance_ns;
 }
 
 }  // namespace
@@ -107,7 +106,8 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
   const std::string lines = joined(ours, "\n");
   const std::string around = variable(inside);
   // A repair before COMMAND has them already.
-  if (!around.ends_with(lines)) set_variable(inside, around.empty() ? lines : around + "\n" + lines);
+  if (!around.ends_with(lines))
+    set_variable(inside, around.empty() ? lines : around + "\n" + lines);
 }
 
 std::optional<run_around> run_that_excludes(const domain& in, const std::vector<std::string>& names,
@@ -117,8 +117,9 @@ std::optional<run_around> run_that_excludes(const domain& in, const std::vector<
   const std::string domain = identity_of(in);
   for (const hold_around& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
+    const std::uint64_t before_ns = now_ns();
     for (const lock_user& user : in.users_of(its.name))
-      if (is_that_run(user, its) && !(shared && user.held == mode::shared))
+      if (is_that_run(user, its, before_ns) && !(shared && user.held == mode::shared))
         return run_around{its.name, user};
   }
   return std::nullopt;

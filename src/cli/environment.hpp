@@ -1,13 +1,13 @@
-// What COMMAND of `lockflight run` finds in its environment, and what a run reads there: which locks
-// the runs around it hold.
+// What COMMAND of `lockflight run` finds in its environment, and what a run reads there: which
+// locks the runs around it hold.
 //
 // LOCKFLIGHT_INSIDE has a line for each name that a run around holds, the outermost first:
 //
 //   DEVICE:INODE OF THE DOMAIN'S FILE  PROCESS  MOMENT  NAME
 //
-// with a space between the fields. A name may be any bytes but a new line and NUL, so it is the last
-// field. The process holds since that moment, nanoseconds of CLOCK_MONOTONIC: so a line says nothing
-// any more once that run has released, whatever process has its number by then.
+// with a space between the fields. A name may be any bytes but a new line and NUL, so it is the
+// last field. At that moment, nanoseconds of CLOCK_MONOTONIC, the process had all its locks: so a
+// line says nothing any more once that run has released, whatever process has its number by then.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 #include "cli/deadline_watch.hpp"
 #include "cli/environment.hpp"
 #include "cli/inherited.hpp"
+#include "cli/named.hpp"
 #include "cli/run_events.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
@@ -131,10 +132,11 @@ std::optional<run_around> guarded_run::run_around_us(const time_left& left) cons
 }
 
 void guarded_run::refuse_to_wait_for(const run_around& around) {
-  throw tool::refuse("NAME", around.name,
-                     "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
-                         std::to_string(around.holder.pid) + " " + use_text(around.holder) +
-                         " and waits for this run, which would wait for it");
+  throw tool::refuse(
+      "NAME", around.name,
+      "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
+          std::to_string(around.holder.pid) + " " + use_text(around.holder) +
+          " and waits for this run, which would wait for it");
 }
 
 /// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if

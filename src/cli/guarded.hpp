@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/named.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/slots.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
@@ -20,7 +20,7 @@ struct guarded_command {
   std::vector<std::string> names;  ///< one, or several locks that are taken together
   domain_name in;
   mode held = mode::exclusive;
-  std::optional<int> units;                      ///< a semaphore of so many; none: a lock
+  std::optional<int> units;  ///< a semaphore of so many; none: a lock
   limit patience = limit::for_ever();
   bool waits_anyway = false;                     ///< also for a run around this one
   std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done

@@ -1,51 +1,16 @@
-// What the commands on named locks have in common: how a domain and a lock are named, and what is
-// said of a lock and of its users.
+// What the commands on named locks say of a lock and of its users, in words and in JSON.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/commands.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
-
-// ---- naming ----
-
-/// A domain as a command line names it.
-struct domain_name {
-  std::string argument;  ///< the option or the argument that has the name
-  std::string name;
-  unsigned mode = 0;       ///< 0: whichever it has
-  std::string group = "";  ///< with mode 0660; empty: whichever it has
-
-  /// Throws usage_error, which names the nearest, if there is none, and domain_error, which names
-  /// the options that choose one, if it is not clear which one is meant.
-  [[nodiscard]] domain attach() const;
-  /// The same, or made if there is none.
-  [[nodiscard]] domain open() const;
-  /// False if there is none.
-  [[nodiscard]] bool remove(bool force) const;
-};
-
-/// The options of a command: --domain, --mode and --group between its own.
-[[nodiscard]] std::vector<option> with_domain_options(std::vector<option> before,
-                                                      const std::vector<option>& after);
-/// The argument DOMAIN of the commands that take the domain both ways.
-[[nodiscard]] option domain_argument(std::string what);
-/// What these say. None if the domain is not named and has no default. Throws usage_error.
-[[nodiscard]] std::optional<domain_name> domain_name_from(const arguments& given,
-                                                          const char* by_default = default_domain);
-
-/// Throws usage_error unless a lock may be called so.
-void check_lock_name(const std::string& argument, const std::string& name);
-
-// ---- locks and their users ----
 
 /// All locks of the domain now, by name. In a cluster's domain, those of a lock's users that are on
 /// other hosts as well; `silent` gets the hosts that did not answer.

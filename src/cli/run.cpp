@@ -5,6 +5,7 @@
 
 #include "base/number.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
@@ -224,15 +225,15 @@ command run_command() {
                     "has ended, as with flock(1); the run ends with COMMAND"},
            {.name = "--on-owner-died",
             .value = "WHAT",
-            .what = "if a holder that was alone died: run COMMAND, which is told (run, the default); exit with 65 "
-                    "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
+            .what =
+                "if a holder that was alone died: run COMMAND, which is told (run, the default); exit with 65 "
+                "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
            {.name = "--grace",
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
                 "a third of the time to live (default: 2; 0: only SIGKILL)"},
-           {.name = "--wait-anyway",
-            .what = "wait also for a run that this one is inside of"}},
+           {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"}},
           {{.name = "--conflict-exit-code",
             .shorthand = "-E",
             .value = "CODE",

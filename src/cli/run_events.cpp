@@ -32,9 +32,8 @@ run_events::run_events(int to, const std::vector<std::string>& names)
     : to_(to), names_(names), began_ns_(now_ns()) {}
 
 void run_events::write(const char* event, ordered_json fields) {
-  ordered_json line{{"event", event},
-                    {"seconds", json_seconds(now_ns() - began_ns_)},
-                    {"names", names_}};
+  ordered_json line{
+      {"event", event}, {"seconds", json_seconds(now_ns() - began_ns_)}, {"names", names_}};
   line.update(fields);
   constexpr std::chrono::milliseconds for_a_reader{100};
   constexpr int in_one_line = -1;

@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "base/write_within.hpp"
 #include "base/visible_text.hpp"
+#include "base/write_within.hpp"
 
 namespace lockflight::cli {
 

@@ -20,6 +20,7 @@
 #include "base/replaced_file.hpp"
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/lock_metrics.hpp"
 #include "cli/named.hpp"
 #include "tool/table.hpp"
@@ -195,17 +196,20 @@ void print_lines(console& out, const reading& now) {
   out.line(headline(now));
   for (const domain_lock& lock : now.in_use)
     for (const lock_user& user : lock.users)
-      out.line(fmt::format("{}: {} {}{} for {}, {}", visible(lock.name), user.pid, cli::word_of(user),
-                           in_brackets(state_text(user)), duration(seconds_of(user)),
-                           command_of(user)));
+      out.line(fmt::format("{}: {} {}{} for {}, {}", visible(lock.name), user.pid,
+                           cli::word_of(user), in_brackets(state_text(user)),
+                           duration(seconds_of(user)), command_of(user)));
 }
 
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
   for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
-  return {{"domain", now.domain},   {"participants", now.participants},
-          {"slots", now.slots},     {"locks_made", now.locks},
-          {"repairs", now.repairs}, {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
+  return {{"domain", now.domain},
+          {"participants", now.participants},
+          {"slots", now.slots},
+          {"locks_made", now.locks},
+          {"repairs", now.repairs},
+          {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
           {"locks", locks}};
 }
 

@@ -33,8 +33,8 @@ std::string users_text(const std::vector<lock_user>& users) {
   std::string text = "held by nobody at this moment";
   if (!holders.empty()) text = "held by " + user_text(holders.front());
   if (holders.size() > 1)
-    text += " and " + std::to_string(holders.size() - 1) +
-            (holders.size() > 2 ? " others" : " other");
+    text +=
+        " and " + std::to_string(holders.size() - 1) + (holders.size() > 2 ? " others" : " other");
   if (!holders.empty()) text += " for " + duration(seconds_of(holders.front()));
   const auto is_us = [](const lock_user& each) {
     return each.host.empty() && !each.has_foreign_pid && each.pid == getpid();

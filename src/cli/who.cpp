@@ -3,6 +3,7 @@
 
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/named.hpp"
 #include "tool/table.hpp"
 
@@ -33,8 +34,7 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
   if (lock.users.empty())
     out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
   else if (lock.units > 0)
-    out.line(
-        fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
+    out.line(fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
   if (!lock.users.empty()) print_users(out, lock.users, of_cluster);
   if (!lock.users.empty() && lock.owner_died)
     out.line("A holder died: what the lock guards may be half done.");

@@ -76,9 +76,8 @@ std::string_view named_command(int argc, const char* const* argv) {
 int run(const about& program, int argc, const char* const* argv) {
   const auto say = [&](std::string_view what, int code) {
     if (program.speaks == nullptr || program.speaks())
-      std::fputs(
-          fmt::format("{}: {}\n", name_of(program, argc, argv), visible(what)).c_str(),
-          stderr);
+      std::fputs(fmt::format("{}: {}\n", name_of(program, argc, argv), visible(what)).c_str(),
+                 stderr);
     return code;
   };
   try {

@@ -31,8 +31,8 @@ TEST(VisibleText, IsOneLineOfUtf8) {
   EXPECT_EQ(visible("a\n\t\x1b[31m\x7f"), "a\\x0a\\x09\\x1b[31m\\x7f");
   EXPECT_EQ(visible("\xc2\x9b|\xc2\xa0"), "\\xc2\\x9b|\xc2\xa0") << "C1, and what follows it";
   // Half a character, a longer form, a surrogate, and one beyond the last.
-  for (const char* const bad : {"\xff", "\xc3", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
-                                "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\x80"}) {
+  for (const char* const bad : {"\xff", "\xc3", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80",
+                                "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\x80"}) {
     EXPECT_EQ(visible(bad).size(), 4 * std::string(bad).size()) << visible(bad);
     EXPECT_EQ(character_bytes(bad), 0u);
   }

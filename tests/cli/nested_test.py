@@ -40,6 +40,8 @@ class Nested(NamedTest):
         self.assert_refused(self.run_all("jobs", command=[*RUN, "other", "--", *inner]))
         self.assert_refused(self.run_all("a", "jobs", "z", command=[*RUN, "b", "--", *inner]))
         self.assert_refused(self.nested(outer=("jobs",), inner=("a", "jobs")))
+        self.hold("sleep 1.2", name="z")  # so the outer run has the first lock for longer
+        self.assert_refused(self.nested(outer=("jobs", "z")))
 
     def test_any_name(self):
         for name in (b"a b  c", b"\xff=", b"-\t\\"):

@@ -46,15 +46,15 @@ TEST(DomainHold, ADeathIsToldFromTheMomentOfTheExtensionOn) {
     for (const int names : {1, 2, 0}) {
       const own_domain own;
       const auto d = domain::open(own.name());
-      const auto made = [&]() -> named_handle {
-        if (names == 0) return {d, "a", units{1}};
-        if (names == 2) return {d, {"b", "a"}};
-        return {d, "a"};
+      const auto made = [&] {
+        if (names == 0) return named_handle(d, "a", units{1});
+        if (names == 2) return named_handle(d, std::vector<std::string>{"b", "a"});
+        return named_handle(d, "a");
       };
       child run([&] {
         named_handle m = made();
         named_control(m).guard_nothing_yet();
-        if (!m.acquire(mode::exclusive, 3s)) return 1;
+        CHECK_OR_RETURN(m.acquire(mode::exclusive, 3s));
         if (begins) named_control(m).extend_to(0);
         raise(SIGKILL);
         return 0;

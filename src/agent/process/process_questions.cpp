@@ -106,10 +106,9 @@ std::string agent_process::asked(const std::string& line) {
   if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
     return detail::line_of({"unknown"});
   try {
-    std::string lines =
-        detail::lines_of(uses_here(domain::attach(file_->name(), file_->options().mode,
-                                                  file_->options().group),
-                                   place_.host, questions[0][1], uses_most));
+    std::string lines = detail::lines_of(
+        uses_here(domain::attach(file_->name(), file_->options().mode, file_->options().group),
+                  place_.host, questions[0][1], uses_most));
     if (lines.size() > told_most) lines.resize(lines.rfind('\n', told_most) + 1);
     return lines;
   } catch (const domain_error& e) {

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "bench/bench.hpp"
 #include "base/visible_text.hpp"
+#include "bench/bench.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/topology.hpp"
 
