@@ -57,6 +57,7 @@ class Events(NamedTest):
     def test_a_wait_in_vain(self):
         self.hold(name="other")  # has the first slot
         run, pid = self.hold()
+        self.assertTrue(wait_until(lambda: self.who()["holders"][0]["command"] == "sleep"))
         [same] = self.who()["holders"]
         waits, not_free = self.events_of("true", options=["--timeout", "1.5"], code=1)
         for each, event in ((waits, "waits"), (not_free, "not_free")):

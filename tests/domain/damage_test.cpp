@@ -192,9 +192,9 @@ TEST(DomainDamage, AHeaderThatIsWrittenOverInUseIsRefused) {
 TEST(DomainDamage, ARefusalIsOneLineWhateverItNames) {
   const written_over at;
   const auto make = [&](const named_lock_options& as) { named_lock(at.in, "second", as); };
-  EXPECT_REFUSED(invalid, "a?b", make({.kind = "a\nb"}));
-  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb"}));
-  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb=1"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.kind = "a\nb"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.parameters = "a\nb"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.parameters = "a\nb=1"}));
 }
 
 }  // namespace
