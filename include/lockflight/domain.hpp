@@ -61,7 +61,7 @@ struct domain_error : std::runtime_error {
     not_held,      ///< release: the caller does not hold the lock
     held,          ///< acquire: the caller holds the lock already; remove: the lock is held
     wrong_thread,  ///< the handle was used by another thread, or after a fork
-    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with)
+    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
     system,        ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}

@@ -34,10 +34,13 @@ domain domain::open(std::string_view name, const domain_options& what) {
                            file->place().path + "; lockflight agent --domain " +
                            file->name().substr(detail::cluster_prefix.size()) +
                            " --etcd URL starts it)");
+  detail::mark_earlier_images(*file);
   return domain(std::move(file));
 }
 domain domain::attach(std::string_view name, unsigned mode, const std::string& group) {
-  return domain(detail::domain_file::open(name, {.mode = mode, .group = group}, false));
+  auto file = detail::domain_file::open(name, {.mode = mode, .group = group}, false);
+  detail::mark_earlier_images(*file);
+  return domain(std::move(file));
 }
 
 bool domain::remove(std::string_view name, bool force, unsigned mode, const std::string& group) {
@@ -90,7 +93,7 @@ std::vector<domain_slot> domain::participants() const {
   detail::for_each_slot(*file_, [&](int i) {
     const auto& s = file_->slot(i);
     const slot_state state = s.state();
-    if (state == slot_state::free) return;
+    if (state == slot_state::free || (state == slot_state::dead && detail::has_left(s))) return;
     all.push_back(
         {.slot = i,
          .pid = s.pid.load(std::memory_order_relaxed),
@@ -169,7 +172,7 @@ std::uint32_t domain::names() const {
 }
 
 std::uint64_t domain::deaths() const {
-  return file_->header().deaths.load(std::memory_order_relaxed);
+  return file_->header().died.load(std::memory_order_relaxed);
 }
 
 bool domain::remove_lock(std::string_view name) {

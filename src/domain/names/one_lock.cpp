@@ -7,6 +7,7 @@
 #include "domain/names/present_domain.hpp"
 #include "domain/names/probes.hpp"
 #include "fabric/shm/pause.hpp"
+#include "lockflight/lock/robust/participant.hpp"
 
 namespace lockflight::detail {
 
@@ -225,6 +226,11 @@ void one_lock::use(std::shared_ptr<attachment> made) {
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::removed) throw;
     is_stale_ = true;
+  } catch (const lock::not_returned&) {
+    throw domain_error(domain_error::reason::interrupted,
+                       "lock " + shown(name()) +
+                           ": the program jumped out of this handle's last acquire or release, "
+                           "which is undone now (the next acquire can succeed)");
   } catch (const std::length_error&) {
     throw domain_error(domain_error::reason::full,
                        "lock " + shown(name()) + ": this thread holds " + std::to_string(records) +
