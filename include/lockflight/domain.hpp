@@ -153,6 +153,15 @@ struct domain_lock {
   /// The holders, and then the waiters, each the longest first.
   std::vector<lock_user> users;
 };
+/// A participant of a circle. It holds what the one before it waits for, or is inside of a
+/// `lockflight run` that does, and waits for what the next one holds.
+struct circle_member {
+  lock_user user;
+  std::string holds;
+  std::string waits_for;
+};
+/// Participants that wait for each other; the last one waits for the first.
+using lock_circle = std::vector<circle_member>;
 /// What other hosts say of their uses of locks.
 struct domain_elsewhere {
   /// Of each, its name and its users; nothing else is known of it.
@@ -219,6 +228,12 @@ class domain {
   /// named_control::interrupt_with().
   [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
                                                 std::vector<std::string>* silent = nullptr) const;
+  /// The circles of participants that wait for each other, which no participant leaves by itself
+  /// unless its wait has a time limit. On this host all are found, those of commands of `lockflight
+  /// run` included; with other hosts of a cluster those whose members each hold and wait by one
+  /// process. What is found is looked at twice, some milliseconds apart. Cost: that of locks() and
+  /// elsewhere().
+  [[nodiscard]] std::vector<lock_circle> circles() const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// How many threads have been found to have died with a slot since the domain was made, whether

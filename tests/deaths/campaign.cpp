@@ -388,9 +388,9 @@ class campaign {
     // Its records say whether it holds, before and after what it says itself.
     const pid_t pid = all_->worker[w].pid;
     for (const domain_lock& lock : domain::open(name_, options_).locks())
-      for (const domain_lock_use& use : lock.uses) {
+      for (const lock_user& use : lock.users) {
         const bool is_it = use.pid == pid || (what_.spaces && use.pid == 1);
-        if (is_it && use.what != domain_lock_use::how::waits) return false;
+        if (is_it && use.held != mode::none) return false;
       }
     stopped_ = w;
     stopped_since_ = stopped_at_;

@@ -21,7 +21,7 @@ TEST(DomainHold, AHoldLastsAsLongAsTheProcessThatItWasExtendedTo) {
     m.lock();
     const pid_t command = fork();
     if (command == 0) {
-      m.extend_to_this_process();
+      named_control(m).extend_to_this_process();
       step = 1;
       while (step == 1) usleep(1000);
       _exit(0);

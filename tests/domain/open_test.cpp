@@ -196,9 +196,9 @@ TEST(DomainOpen, RemoveAsksWhoUsesIt) {
   EXPECT_REFUSED(held, std::to_string(getpid()), domain::remove(own.name()));
   const auto locks = d.locks();
   ASSERT_EQ(locks.size(), 1u);
-  ASSERT_EQ(locks[0].uses.size(), 1u);
-  EXPECT_EQ(locks[0].uses[0].pid, getpid());
-  EXPECT_EQ(locks[0].uses[0].what, domain_lock_use::how::holds);
+  ASSERT_EQ(locks[0].users.size(), 1u);
+  EXPECT_EQ(locks[0].users[0].pid, getpid());
+  EXPECT_EQ(locks[0].users[0].held, mode::exclusive);
   const auto who = d.participants();
   ASSERT_EQ(who.size(), 1u);
   EXPECT_FALSE(who[0].command.empty());

@@ -3,11 +3,27 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <string_view>
 
 #include "support.hpp"
+
+namespace {
+/// What the folder /tmp says of its file system; 0: the truth.
+std::uint32_t type_of_tmp = 0;
+}  // namespace
+
+// The library calls this one: so a network file system can be had on every machine.
+extern "C" int statfs(const char* path, struct statfs* into) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_statfs, path, into));
+  if (type_of_tmp != 0 && std::string_view(path) == "/tmp") into->f_type = type_of_tmp;
+  return result;
+}
 
 namespace lockflight::test {
 namespace {
@@ -32,6 +48,30 @@ TEST(DomainPlace, WithoutProcThereAreLocksToo) {
   const int code = one.wait();
   if (code == not_allowed_here) GTEST_SKIP() << "this system mounts nothing";
   EXPECT_EQ(code, 0);
+}
+
+TEST(DomainPlace, AFolderOfTheNetworkIsRefusedByTheNameOfItsFileSystem) {
+  child one([&] {
+    setenv("LOCKFLIGHT_DOMAINS", "/tmp", 1);
+    const std::pair<std::uint32_t, const char*> types[]{{0x6969, "NFS"},
+                                                        {0xFF534D42, "CIFS"},
+                                                        {0x01021997, "9p"},
+                                                        {0x65735546, "FUSE"},
+                                                        {0x0BD00BD0, "Lustre"}};
+    for (const auto& [type, name] : types) {
+      type_of_tmp = type;
+      const auto [reason, text] = refusal_of([] { static_cast<void>(domain::open("remote")); });
+      CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::invalid));
+      CHECK_OR_RETURN(text.find("LOCKFLIGHT_DOMAINS='/tmp'") != std::string::npos);
+      CHECK_OR_RETURN(text.find(name) != std::string::npos);
+      CHECK_OR_RETURN(text.find("etcd:NAME") != std::string::npos);
+    }
+    type_of_tmp = 0x01021994;  // tmpfs
+    static_cast<void>(domain::open("remote"));
+    CHECK_OR_RETURN(domain::remove("remote"));
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
 }
 
 TEST(DomainPlace, AnotherFolderCanBeChosen) {

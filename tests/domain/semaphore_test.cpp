@@ -1,5 +1,5 @@
 // named_semaphore: at most N hold, in order of arrival, also if holders and waiters are killed or
-// stopped. The names of the tests that are about an invariant of named_semaphore.cpp have its
+// stopped. The names of the tests that are about an invariant of units_handle.cpp have its
 // label.
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
-using how = domain_lock_use::how;
 
 /// Of all processes of the test.
 std::atomic<int>& next_place = shared_words<std::atomic<int>>();
@@ -75,13 +74,13 @@ class DomainSemaphore : public testing::Test {
       if (each.name == "s") return each;
     return {};
   }
-  [[nodiscard]] std::size_t count(how what) const {
-    const auto uses = shown().uses;
+  [[nodiscard]] std::size_t count(mode held) const {
+    const auto uses = shown().users;
     return static_cast<std::size_t>(std::count_if(
-        uses.begin(), uses.end(), [&](const domain_lock_use& each) { return each.what == what; }));
+        uses.begin(), uses.end(), [&](const lock_user& each) { return each.held == held; }));
   }
-  void await_count(how what, std::size_t number) const {
-    while (count(what) != number) std::this_thread::sleep_for(1ms);
+  void await_count(mode held, std::size_t number) const {
+    while (count(held) != number) std::this_thread::sleep_for(1ms);
   }
 
   own_domain own_;
@@ -146,7 +145,7 @@ TEST_F(DomainSemaphore, S1AtMostNHoldAndEachAnotherUnit) {
   for (child& each : all) EXPECT_EQ(each.wait(), 0);
   EXPECT_LE(seen.most, units);
   EXPECT_FALSE(seen.shared_a_unit);
-  EXPECT_TRUE(shown().uses.empty());
+  EXPECT_TRUE(shown().users.empty());
 }
 
 TEST_F(DomainSemaphore, WaitersGetUnitsInTheOrderInWhichTheyCame) {
@@ -157,7 +156,7 @@ TEST_F(DomainSemaphore, WaitersGetUnitsInTheOrderInWhichTheyCame) {
   std::vector<std::unique_ptr<unit_holder>> waiters;
   for (std::size_t i = 0; i < 5; ++i) {
     waiters.push_back(std::make_unique<unit_holder>(own_.name(), "s", 2));
-    await_count(how::waits, i + 1);
+    await_count(mode::none, i + 1);
   }
   named_semaphore late(in_, "s", 2);
   a.release();
@@ -183,7 +182,7 @@ TEST_F(DomainSemaphore, S2AnyReleaseWakesTheHeadAtOnce) {
     auto& given = holders[static_cast<std::size_t>(1 + round % 2)];
     clock::time_point released;
     std::thread gives([&] {
-      await_count(how::waits, 1);
+      await_count(mode::none, 1);
       std::this_thread::sleep_for(30ms);
       released = clock::now();
       given.release();
@@ -209,7 +208,7 @@ TEST_F(DomainSemaphore, S3AKilledHoldersUnitBecomesFreeAndItsNextHolderIsTold) {
   auto second = holder(2);
   EXPECT_EQ(second.await_unit(), 1);
   auto waiter = holder(2);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   const auto before = clock::now();
   second.kill();
   EXPECT_EQ(waiter.await_unit(), 1);
@@ -235,14 +234,14 @@ TEST_F(DomainSemaphore, S4KilledWaitersLeaveTheQueue) {
   auto holds = holder(1);
   EXPECT_EQ(holds.await_unit(), 0);
   auto head = holder(1);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   auto middle = holder(1);
-  await_count(how::waits, 2);
+  await_count(mode::none, 2);
   auto last = holder(1);
-  await_count(how::waits, 3);
+  await_count(mode::none, 3);
   head.kill();
   middle.kill();
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   holds.end();
   EXPECT_EQ(last.await_unit(), 0);
   EXPECT_FALSE(last.saw_a_death()) << "a waiter guards nothing";
@@ -257,9 +256,9 @@ TEST_F(DomainSemaphore, S5AStoppedHeadDelaysNobody) {
   auto second = holder(2);
   EXPECT_EQ(second.await_unit(), 1);
   auto head = holder(2);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   auto next = holder(2);
-  await_count(how::waits, 2);
+  await_count(mode::none, 2);
   head.stop();
   first.end();
   const auto before = clock::now();
@@ -311,7 +310,7 @@ TEST_F(DomainSemaphore, TimeLimitsAndAttemptsEnd) {
   }).join();
   EXPECT_LT(clock::now() - before, 2s);
   auto head = holder(1);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   std::thread([&] {
     named_semaphore s(in_, "s", 1);
     auto quickest = clock::duration::max();
@@ -385,19 +384,19 @@ TEST_F(DomainSemaphore, TheDomainShowsHoldersWithTheirUnitsAndWaiters) {
   auto second = holder(2);
   EXPECT_EQ(second.await_unit(), 1);
   auto head = holder(2);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   auto next = holder(2);
-  await_count(how::waits, 2);
+  await_count(mode::none, 2);
   const domain_lock now = shown();
   EXPECT_EQ(now.kind, "semaphore");
   EXPECT_EQ(now.units, 2);
   EXPECT_EQ(in_.locks().size(), 1u) << "its parts are not shown";
-  ASSERT_EQ(now.uses.size(), 4u);
-  for (const domain_lock_use& each : now.uses) {
+  ASSERT_EQ(now.users.size(), 4u);
+  for (const lock_user& each : now.users) {
     const bool holds = each.pid == first.pid() || each.pid == second.pid();
-    EXPECT_EQ(each.what, holds ? how::holds : how::waits);
+    EXPECT_EQ(each.held, holds ? mode::exclusive : mode::none);
     EXPECT_EQ(each.unit, each.pid == first.pid() ? 0 : each.pid == second.pid() ? 1 : -1);
-    EXPECT_GT(each.since_ns, 0u);
+    EXPECT_GT(each.for_ns, 0u);
   }
   head.kill();
   next.kill();
@@ -434,14 +433,14 @@ TEST_F(DomainSemaphore, AWaitIsInterrupted) {
   for (std::size_t i = 0; i < waiters.size(); ++i) {
     waiter& w = waiters[i];
     w.semaphore = std::make_unique<named_semaphore>(in_, "s", 1);
-    w.semaphore->interrupt_with([&w] { return w.is_interrupted.load(); });
+    named_control(*w.semaphore).interrupt_with([&w] { return w.is_interrupted.load(); });
     w.thread = std::thread([&w] { EXPECT_REFUSED(interrupted, "'s'", w.semaphore->acquire()); });
-    await_count(how::waits, i + 1);
+    await_count(mode::none, i + 1);
   }
   for (std::size_t i = waiters.size(); i-- > 0;) {
     const auto before = clock::now();
     waiters[i].is_interrupted = true;
-    waiters[i].semaphore->ask_now();
+    named_control(*waiters[i].semaphore).ask_now();
     waiters[i].thread.join();
     EXPECT_LT(clock::now() - before, 500ms);
   }
@@ -453,7 +452,7 @@ TEST_F(DomainSemaphore, AHandleThatIsDroppedFreesItsUnitAsADeathDoes) {
   auto dropped = std::make_unique<named_semaphore>(in_, "s", 1);
   dropped->acquire();
   auto waiter = holder(1);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   dropped.reset();
   EXPECT_EQ(waiter.await_unit(), 0);
   EXPECT_TRUE(waiter.saw_a_death());
@@ -467,7 +466,7 @@ TEST_F(DomainSemaphore, AHoldLastsAsLongAsTheProcessThatItWasExtendedTo) {
     s.acquire();
     const pid_t command = fork();
     if (command == 0) {
-      s.extend_to_this_process();
+      named_control(s).extend_to_this_process();
       step = 1;
       while (step == 1) usleep(1000);
       _exit(0);
@@ -488,9 +487,9 @@ TEST_F(DomainSemaphore, WaitersGoOnInThePresentDomain) {
   auto holds = holder(1);
   EXPECT_EQ(holds.await_unit(), 0);
   auto head = holder(1);
-  await_count(how::waits, 1);
+  await_count(mode::none, 1);
   auto next = holder(1);
-  await_count(how::waits, 2);
+  await_count(mode::none, 2);
   ASSERT_TRUE(domain::remove(own_.name(), true));
   in_ = domain::open(own_.name());
   const bool head_was_first = [&] {

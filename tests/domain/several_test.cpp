@@ -39,12 +39,8 @@ TEST_F(DomainSeveral, TheyAreAcquiredAndReleasedTogether) {
     const std::scoped_lock hold(all);
     EXPECT_TRUE(all.is_held());
     for (const char* const name : {"a", "b", "c"}) EXPECT_FALSE(is_free(name));
-    strings order;
-    for (const named_lock& each : all.each()) {
-      order.push_back(each.name());
-      EXPECT_GT(each.token(), 0u);
-    }
-    EXPECT_EQ(order, (strings{"a", "b", "c"}));
+    EXPECT_EQ(all.names(), (strings{"a", "b", "c"}));
+    for (const std::uint64_t each : all.tokens()) EXPECT_GT(each, 0u);
     EXPECT_TRUE(all.still_valid());
     EXPECT_EQ(all.valid_for(), std::chrono::nanoseconds::max());
     EXPECT_REFUSED(held, "holds it already", all.lock());
@@ -101,7 +97,7 @@ TEST_F(DomainSeveral, AnInterruptedAcquireHoldsNothing) {
   while (is_free("b")) std::this_thread::sleep_for(1ms);
   named_locks all(in_, {"a", "b"});
   std::string awaited;
-  all.interrupt_with([&] {
+  named_control(all).interrupt_with([&] {
     awaited = all.awaited();
     return true;
   });

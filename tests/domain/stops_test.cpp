@@ -52,8 +52,8 @@ class actor {
   /// Whether the domain lists it as a waiter.
   [[nodiscard]] bool waits() const {
     for (const domain_lock& lock : in_.locks())
-      for (const domain_lock_use& use : lock.uses)
-        if (use.pid == child_.pid() && use.what == domain_lock_use::how::waits) return true;
+      for (const lock_user& use : lock.users)
+        if (use.pid == child_.pid() && use.held == mode::none) return true;
     return false;
   }
 
@@ -133,8 +133,8 @@ TEST_P(DomainStops, AStoppedHolderKeepsTheLock) {
   const auto locks = in_.locks();
   ASSERT_EQ(locks.size(), 1u);
   int stopped = 0;
-  for (const auto& use : locks[0].uses)
-    if (use.what == domain_lock_use::how::holds) stopped += use.stopped ? 1 : 0;
+  for (const auto& use : locks[0].users)
+    if (use.held == mode::exclusive) stopped += use.stopped ? 1 : 0;
   EXPECT_EQ(stopped, 1);
   holder.go_on();
   holder.release();
@@ -222,7 +222,7 @@ TEST(DomainStopsAll, AWaitIsInterruptedAtOnce) {
     holder.await(actor::holds);
     named_lock l(d, kind, {.kind = kind});
     std::atomic<bool> flag{false};
-    l.interrupt_with([&] { return flag.load(); });
+    named_control(l).interrupt_with([&] { return flag.load(); });
     std::thread later([&] {
       std::this_thread::sleep_for(50ms);
       flag = true;
@@ -234,10 +234,11 @@ TEST(DomainStopsAll, AWaitIsInterruptedAtOnce) {
     later.join();
     flag = false;
     EXPECT_REFUSED(system, "mine", {
-      l.interrupt_with([]() -> bool { throw domain_error(domain_error::reason::system, "mine"); });
+      named_control(l).interrupt_with(
+          []() -> bool { throw domain_error(domain_error::reason::system, "mine"); });
       l.lock();
     });
-    l.interrupt_with(nullptr);
+    named_control(l).interrupt_with(nullptr);
     holder.release();
     l.lock();
     l.unlock();

@@ -17,6 +17,7 @@
 #include "domain/names/kinds.hpp"
 #include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"
+#include "lockflight/named_control.hpp"
 
 namespace lockflight::test {
 
@@ -99,7 +100,7 @@ inline void await_waiters(const domain& in, std::size_t waiters) {
   const auto waiting = [&] {
     std::size_t n = 0;
     for (const domain_lock& each : in.locks())
-      for (const domain_lock_use& use : each.uses) n += use.what == domain_lock_use::how::waits;
+      for (const lock_user& use : each.users) n += use.held == mode::none;
     return n;
   };
   while (waiting() < waiters) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -72,7 +72,7 @@ TEST_P(DomainWaits, AnotherThreadEndsThemAtOnce) {
   std::vector<waiter> waiters(3);
   for (waiter& w : waiters) {
     w.lock = std::make_unique<named_lock>(in_, "a", what);
-    w.lock->interrupt_with([&w] { return ++w.asked, w.interrupted.load(); });
+    named_control(*w.lock).interrupt_with([&w] { return ++w.asked, w.interrupted.load(); });
     w.thread = std::thread([&w] { EXPECT_REFUSED(interrupted, "'a'", w.lock->lock()); });
   }
   await_waiters(in_, waiters.size());
@@ -85,7 +85,7 @@ TEST_P(DomainWaits, AnotherThreadEndsThemAtOnce) {
   for (waiter& w : waiters) {
     const auto start = clock::now();
     w.interrupted = true;
-    w.lock->ask_now();
+    named_control(*w.lock).ask_now();
     w.thread.join();
     EXPECT_LT(clock::now() - start, milliseconds(300));
   }

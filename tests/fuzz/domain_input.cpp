@@ -251,7 +251,7 @@ void use_all(const std::string& name) {
       use(units);
       use(units);
     });
-    allowed_to_refuse([&] { static_cast<void>(d.uses_of(semaphore)); });
+    allowed_to_refuse([&] { static_cast<void>(d.users_of(semaphore)); });
     for (const known_lock& one : known_locks) allowed_to_refuse([&] { d.remove_lock(one.name); });
     allowed_to_refuse([&] { d.remove_lock(semaphore); });
     allowed_to_refuse([&] {

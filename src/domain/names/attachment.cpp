@@ -90,17 +90,6 @@ std::optional<attachment::hold> attachment::own_hold(std::uint32_t line) {
   return found == held_.end() ? std::nullopt : std::optional(*found);
 }
 
-// Two holds never have the same record: the older one was dropped by another thread.
-void attachment::register_hold(lock_in_use& of, bool is_shared) {
-  const int record = of.lock->place();
-  std::erase_if(held_, [&](const hold& each) { return each.record == record; });
-  held_.push_back({of.found.line, record, is_shared, &of});
-}
-
-void attachment::unregister_hold(const lock_in_use& of) {
-  std::erase_if(held_, [&](const hold& each) { return each.of == &of; });
-}
-
 void attachment::unless_over(const std::function<void()>& what) {
   const std::scoped_lock hold(end_);
   if (!is_over()) what();

@@ -58,8 +58,21 @@ class attachment {
   [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
   /// Of the lock with that first line.
   [[nodiscard]] std::optional<hold> own_hold(std::uint32_t line);
-  void register_hold(lock_in_use& of, bool is_shared);
-  void unregister_hold(const lock_in_use& of);
+  /// Its record says that it is held.
+  void register_hold(hold now) {
+    // Two holds never have the same record: the older one was dropped by another thread.
+    if (!held_.empty()) [[unlikely]]
+      std::erase_if(held_, [&](const hold& each) { return each.record == now.record; });
+    held_.push_back(now);
+  }
+  void unregister_hold(const lock_in_use* of) {
+    for (std::size_t i = held_.size(); i-- > 0;)
+      if (held_[i].of == of) {
+        held_[i] = held_.back();
+        held_.pop_back();
+        return;
+      }
+  }
 
  private:
   static constexpr std::uint64_t over = ~std::uint64_t{0};

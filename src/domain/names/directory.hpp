@@ -20,6 +20,7 @@ struct found_lock {
   std::uint64_t serial = 0;  ///< no two locks of a domain ever have the same
   const domain_kind* kind = nullptr;
   std::string parameters;
+  lock::parameter_values set;       ///< of its class: the same, but for a semaphore's N
   std::uint32_t words = 0;          ///< without those of its name
   std::uint64_t tokens_before = 0;  ///< what a name's earlier locks may have given
 };
@@ -51,7 +52,11 @@ struct directory_is_busy {};
 [[nodiscard]] const char* forget(attachment& by, std::string_view name, const found_lock& what,
                                  bool on_request, const time_limit& how_long);
 
-/// The moment until which the name's work counts as done (named_lock::done_until). Written by an
+/// Forgets some names that nobody uses, the oldest first: only of kinds that have an attempt, since
+/// the others can be waited for alone. Whether there were any.
+bool make_room(attachment& by, const time_limit& how_long);
+
+/// The moment until which the name's work counts as done (named_handle::done_until). Written by an
 /// exclusive holder.
 [[nodiscard]] std::uint64_t done_until(const domain_file& file, const found_lock& what);
 void set_done_until(const domain_file& file, const found_lock& what, std::uint64_t seconds);

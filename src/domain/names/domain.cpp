@@ -7,6 +7,7 @@
 #include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
+#include "domain/names/circle.hpp"
 #include "domain/names/directory.hpp"
 #include "domain/names/users.hpp"
 #include "fabric/shm/pause.hpp"
@@ -123,6 +124,35 @@ domain_elsewhere domain::elsewhere(std::string_view name) const {
   if (!lines) return found;
   found.locks = detail::locks_from(*lines);
   found.silent.assign(lines->back().begin() + 1, lines->back().end());
+  return found;
+}
+
+std::vector<lock_circle> domain::circles() const {
+  const auto find = [this] {
+    std::vector<domain_lock> all = locks();
+    for (domain_lock& there : elsewhere().locks) {
+      const auto here = std::ranges::find(all, there.name, &domain_lock::name);
+      if (here == all.end())
+        all.push_back(std::move(there));
+      else
+        std::ranges::move(there.users, std::back_inserter(here->users));
+    }
+    return detail::circles_among(all, detail::parent_of_process);
+  };
+  std::vector<lock_circle> found = find();
+  if (found.empty()) return found;
+  // A participant that is about to go on may have been seen while it still waited.
+  constexpr std::uint64_t between_looks_ns = 20'000'000;
+  shm::detail::sleep_for_ns(between_looks_ns);
+  const auto is_same = [](const circle_member& a, const circle_member& b) {
+    return a.user.host == b.user.host && a.user.slot == b.user.slot && a.user.pid == b.user.pid &&
+           a.holds == b.holds && a.waits_for == b.waits_for && a.user.for_ns <= b.user.for_ns;
+  };
+  const std::vector<lock_circle> again = find();
+  std::erase_if(found, [&](const lock_circle& each) {
+    return std::ranges::none_of(
+        again, [&](const lock_circle& other) { return std::ranges::equal(each, other, is_same); });
+  });
   return found;
 }
 

@@ -57,7 +57,6 @@ class robust_lock final
     constexpr std::uint64_t patience = 100'000'000;
     static_cast<void>(lock_.repair_if_needed(port_.deadline_in(patience)));
   }
-  int place() const override { return lock_.place(); }
 
  private:
   bool take_alone(limit patience) {
@@ -71,7 +70,10 @@ class robust_lock final
   }
   bool noted(bool had) {
     port_.rest();
-    if (had) this->held_since_ns = port_.note_hold(lock_.place());
+    if (had) {
+      this->held_record = lock_.place();
+      this->held_since_ns = port_.note_hold(this->held_record);
+    }
     return had;
   }
 

@@ -33,8 +33,8 @@ class any_robust : public catalogue::any_lock {
   /// record.
   virtual void abandon_from_elsewhere(rma::rank_t holder, int record) = 0;
   virtual void repair_if_needed() = 0;
-  /// Which record says that it is held, and the coarse time since when.
-  [[nodiscard]] virtual int place() const = 0;
+  /// Of a holder: which record says that it is held, and the coarse time since when.
+  int held_record = -1;
   std::uint64_t held_since_ns = 0;
 };
 

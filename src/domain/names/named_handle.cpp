@@ -14,6 +14,13 @@ std::uint64_t detail::handle::done_until() const {
 }
 void detail::handle::set_done_until(std::uint64_t /*seconds*/) { static_cast<void>(done_until()); }
 
+inline detail::handle& named_handle::live() const {
+  if (impl_) [[likely]]
+    return *impl_;
+  throw domain_error(domain_error::reason::invalid,
+                     "a handle from which another was moved (accepted: assigning to it)");
+}
+
 named_handle::named_handle(const domain& in, std::string_view name, const named_lock_options& what)
     : impl_(detail::handle_of_lock(in.file_, name, what)) {}
 named_handle::named_handle(const domain& in, std::vector<std::string> names)
@@ -23,13 +30,6 @@ named_handle::named_handle(const domain& in, std::string_view name, lockflight::
 named_handle::named_handle(named_handle&&) noexcept = default;
 named_handle& named_handle::operator=(named_handle&&) noexcept = default;
 named_handle::~named_handle() = default;
-
-detail::handle& named_handle::live() const {
-  if (impl_) [[likely]]
-    return *impl_;
-  throw domain_error(domain_error::reason::invalid,
-                     "a handle from which another was moved (accepted: assigning to it)");
-}
 
 bool named_handle::acquire(mode as, limit patience) { return live().acquire(as, patience); }
 void named_handle::release() { live().release(mode::none); }

@@ -43,7 +43,7 @@ one_lock::~one_lock() {
 // ---- acquire ----
 
 bool one_lock::acquire(mode as, limit patience) {
-  check_ability(as, patience);
+  if (as != mode::exclusive || !patience.is_for_ever()) check_ability(as, patience);
   probes::around_acquire probe(*this, as == mode::shared);
   return probe.ended(take(as, patience));
 }
@@ -51,8 +51,7 @@ bool one_lock::acquire(mode as, limit patience) {
 void one_lock::check_ability(mode as, limit patience) const {
   using can = catalogue::abilities;
   const auto need = [this](bool can::*ability, const char* lacks) {
-    if (kind_->can.*ability) [[likely]]
-      return;
+    if (kind_->can.*ability) return;
     throw domain_error(domain_error::reason::invalid,
                        "lock " + shown(name()) + ", a " + std::string(kind_->about.name) + ": " +
                            lacks + " (accepted for that: " +
@@ -74,10 +73,6 @@ bool one_lock::take(mode as, limit patience) {
       return had;
   }
   return acquire_slowly(as, patience);
-}
-
-bool one_lock::is_ready() const {
-  return at_ && me_->is_ours() && held_ == mode::none && at_->is_current();
 }
 
 // This thread would wait for itself. If both share, it holds the lock once, by both handles.
@@ -119,10 +114,10 @@ bool one_lock::is_ready() const {
   }
   if (!had) return true;
   held_ = as;
-  at.holders = 1;
+  at.holders.store(1, std::memory_order_relaxed);  // other threads use it once it is registered
   if (at.lock->held_since_ns >= check_at_ns_ && !is_in_present_domain()) [[unlikely]]
     return had = false;
-  me_->register_hold(at, as == mode::shared);
+  me_->register_hold({at.found.line, at.lock->held_record, as == mode::shared, &at});
   if (raises_) [[unlikely]]
     raise_if_owner_died();
   return true;
@@ -257,27 +252,7 @@ void one_lock::release(mode as) {
   probes::after_release(*this);
 }
 
-void one_lock::check_held(mode as) const {
-  if (held_ == mode::none || (as != mode::none && held_ != as) || !me_->is_ours()) not_held(as);
-}
-
-void one_lock::give(mode as) {
-  check_held(as);
-  give_back();
-}
-
-void one_lock::give_back() {
-  if (at_->holders > 1) [[unlikely]] {  // another handle of this thread shares the lock
-    --at_->holders;
-    held_ = mode::none;
-    return;
-  }
-  me_->unregister_hold(*at_);
-  give_back_unregistered();
-}
-
 void one_lock::give_back_unregistered() {
-  at_->holders = 0;
   if (at_->across && at_->is_current()) at_->across->leave();
   at_->lock->release(std::exchange(held_, mode::none));
   if (std::exchange(has_finished_, false)) [[unlikely]]
@@ -289,7 +264,8 @@ void one_lock::drop_from_elsewhere() {
   const auto us = any_attachment(file_);
   me_->unless_over([&] {
     if (--at_->holders > 0) return;
-    lock_at(*us, at_->found)->abandon_from_elsewhere(rank_of_slot(me_->slot()), at_->lock->place());
+    lock_at(*us, at_->found)
+        ->abandon_from_elsewhere(rank_of_slot(me_->slot()), at_->lock->held_record);
     static_cast<void>(us->port().taken_events());
   });
 }
@@ -341,12 +317,6 @@ void one_lock::set_done_until(std::uint64_t seconds) {
   if (!file_->is_of_cluster()) return detail::set_done_until(*file_, at_->found, seconds);
   // With the token, so that a holder that was lost does not write over what a later one has.
   note_done_in_cluster(*file_, name(), seconds, token());
-}
-
-domain_port::events one_lock::taken_events() {
-  if (!me_) [[unlikely]]
-    return {};
-  return me_->port().taken_events();
 }
 
 bool one_lock::is_at_hand() const {

@@ -3,6 +3,7 @@
 // made of such handles, too.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,7 +26,8 @@ struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
   const std::atomic<rma::word>* serial = nullptr;  // of the lock that has these words
   std::unique_ptr<any_robust> lock;
   std::optional<across_hosts> across;  // of a cluster's domain
-  int holders = 0;                     // handles
+  /// Handles that hold by it. Another thread may drop one of them.
+  std::atomic<int> holders{0};
 
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
@@ -45,9 +47,15 @@ class one_lock final : public handle {
   void release(mode as) override;
   /// The same for a semaphore, whose own calls have the probes.
   [[nodiscard]] bool take(mode as, limit patience);
-  void give(mode as);
+  void give(mode as) {
+    check_held(as);
+    give_back();
+  }
   /// Throws domain_error (not_held, wrong_thread) unless give() can do its work.
-  void check_held(mode as) const;
+  void check_held(mode as) const {
+    if (held_ == mode::none || (as != mode::none && held_ != as) || !me_->is_ours()) [[unlikely]]
+      not_held(as);
+  }
 
   [[nodiscard]] mode held() const override;
   [[nodiscard]] bool can_share() const override { return kind_->can.shares; }
@@ -71,7 +79,11 @@ class one_lock final : public handle {
 
   [[nodiscard]] const std::string& name() const { return names_.front(); }
   [[nodiscard]] const char* kind_name() const { return kind_->about.name.data(); }
-  [[nodiscard]] domain_port::events taken_events();
+  [[nodiscard]] domain_port::events taken_events() {
+    if (!me_) [[unlikely]]
+      return {};
+    return me_->port().taken_events();
+  }
 
   // ---- for a semaphore, which is made of such handles ----
 
@@ -85,7 +97,9 @@ class one_lock final : public handle {
 
  private:
   void check_ability(mode as, limit patience) const;
-  [[nodiscard]] bool is_ready() const;
+  [[nodiscard]] bool is_ready() const {
+    return at_ && me_->is_ours() && held_ == mode::none && at_->is_current();
+  }
   [[nodiscard]] bool join_own_share(mode as);
   [[nodiscard]] bool try_once(mode as, limit patience, bool& had);
   [[nodiscard]] bool take_across(mode as, limit patience);
@@ -97,7 +111,14 @@ class one_lock final : public handle {
   void failed(const std::exception_ptr& how);
   void check_interrupt();
   void raise_if_owner_died();
-  void give_back();
+  void give_back() {
+    if (at_->holders.load(std::memory_order_relaxed) > 1 && --at_->holders > 0) [[unlikely]] {
+      held_ = mode::none;  // another handle of this thread shares the lock
+      return;
+    }
+    me_->unregister_hold(at_.get());
+    give_back_unregistered();
+  }
   void give_back_unregistered();
   void drop_from_elsewhere();
   void need_exclusive() const;

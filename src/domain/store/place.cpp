@@ -19,6 +19,7 @@
 #include "base/joined.hpp"
 #include "base/number.hpp"
 #include "domain/store/byte_lock.hpp"
+#include "domain/store/file_system.hpp"
 #include "domain/store/layout.hpp"
 #include "domain/store/text.hpp"
 #include "fabric/shm/pause.hpp"
@@ -40,6 +41,15 @@ const char* chosen_folder() {
   if (*given != '/')
     throw domain_error(domain_error::reason::invalid,
                        std::string(chosen_by) + "='" + given + "' (accepted: an absolute path)");
+  struct statfs f {};
+  const std::string_view foreign =
+      statfs(given, &f) == 0 ? name_of_unusable_file_system(f.f_type) : std::string_view{};
+  if (!foreign.empty())
+    throw domain_error(domain_error::reason::invalid,
+                       std::string(chosen_by) + "='" + given + "', which is " +
+                           std::string(foreign) +
+                           " (accepted: a folder in a file system of this machine, such as tmpfs, "
+                           "ext4 or xfs; the locks of a cluster are in domains etcd:NAME)");
   return given;
 }
 

@@ -3,7 +3,7 @@
 // It consists of N + 1 robust locks, the *queue* and the *units*, and of a word `released` that
 // each release of a unit changes. A participant that wants a unit takes the queue, and is its
 // *head* then: it tries the units, and if none is free it sleeps until `released` or the number of
-// deaths changes. A semaphore of named locks (src/domain/names/named_semaphore.cpp) and the
+// deaths changes. A semaphore of named locks (src/domain/names/units_handle.cpp) and the
 // checker's (tests/check/semaphore.hpp) run this code.
 //
 // Source: lockflight.
