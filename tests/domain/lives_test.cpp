@@ -391,6 +391,32 @@ TEST_F(DomainLives, NothingIsKnownElsewhereButTheByte) {
   EXPECT_TRUE(comes_free(d_));
 }
 
+// A child that fork() has made maps what its parent has mapped, and keeps no byte by that.
+TEST(DomainLivesElsewhere, NoMappingKeepsTheByte) {
+  const own_domain own;  // that this process has not mapped
+  auto& step = shared_words<std::atomic<int>>();
+  child first([&] {
+    return as_first_process([&] {
+      child holds([&] {
+        named_mutex m(domain::open(own.name()), "a");
+        m.lock();
+        const pid_t made = fork();
+        while (made == 0) pause();
+        raise(SIGKILL);
+        return 0;
+      });
+      holds.wait();
+      step = 1;
+      while (true) pause();
+      return 0;
+    });
+  });
+  int status = 0;
+  while (step == 0 && waitpid(first.pid(), &status, WNOHANG) == 0) usleep(500);
+  if (step == 0) GTEST_SKIP() << "only root makes namespaces of processes";
+  EXPECT_TRUE(comes_free(domain::attach(own.name())));
+}
+
 // Wrong, and docs/domains.md says so.
 TEST_F(DomainLives, NothingSaysThatAProcessElsewhereLivesThatHasClosedItsDescriptors) {
   auto& step = shared_words<std::atomic<int>>();
