@@ -16,8 +16,9 @@
 // two others of the same lock are stopped as well (docs/domains.md). A thread that is stopped while
 // it holds a lock keeps it.
 //
-// Fork: a process that forks keeps its slots. Its child has none and takes its own. In the child,
-// handles that were made before the fork cannot be used, and throw domain_error.
+// Fork: a process that forks keeps its slots. Its child has none and takes its own, whichever
+// function made it. In the child, handles that were made before the fork cannot be used, and throw
+// domain_error. A process that becomes another program by exec has died, as that program is told.
 //
 // Safety: the file is protected by its permissions; a process that may open it may write over it.
 // Each index that is read from the file is checked, and nothing in the file is used as an address.
