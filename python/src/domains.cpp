@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "errors.hpp"
 #include "lockflight/domain.hpp"
@@ -34,16 +35,20 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
                              .group = group});
 }
 
-const char* word_for(domain_lock_use::how what) {
-  switch (what) {
-    case domain_lock_use::how::waits:
+const char* word_for(mode held) {
+  switch (held) {
+    case mode::none:
       return "waits";
-    case domain_lock_use::how::holds:
-      return "holds";
-    case domain_lock_use::how::shares:
+    case mode::shared:
       return "shares";
+    case mode::exclusive:
+      return "holds";
   }
   return "unknown";
+}
+
+nb::bytes bytes_of(const std::string& text) {
+  return nb::bytes(text.data(), text.size());
 }
 
 /// What a call returns that looks at files, or at all of a domain's.
@@ -53,41 +58,62 @@ auto without_interpreter(Call call) {
   return call();
 }
 
+/// The names are those of the data classes of Python, which take from it what they have.
+template <class Who>
+nb::dict described(const Who& who) {
+  nb::dict of;
+  of["slot"] = who.slot;
+  of["pid"] = who.pid;
+  of["guarded_pid"] = who.guarded_pid;
+  of["dead"] = who.dead;
+  of["stopped"] = who.stopped;
+  of["has_foreign_pid"] = who.has_foreign_pid;
+  of["command"] = bytes_of(who.command);
+  return of;
+}
+
 nb::list participants_of(const domain& of) {
   nb::list all;
-  for (const domain_slot& each : without_interpreter([&] { return of.participants(); }))
-    all.append(nb::make_tuple(each.slot, each.pid, each.thread, each.dead,
-                              nb::bytes(each.command.data(), each.command.size()), each.stopped,
-                              each.guarded_pid, each.has_foreign_pid));
+  for (const domain_slot& each : without_interpreter([&] { return of.participants(); })) {
+    nb::dict one = described(each);
+    one["thread"] = each.thread;
+    all.append(one);
+  }
+  return all;
+}
+
+nb::list described_users(const std::vector<lock_user>& users) {
+  nb::list all;
+  for (const lock_user& each : users) {
+    nb::dict one = described(each);
+    one["host"] = bytes_of(each.host);
+    one["what"] = word_for(each.held);
+    one["unit"] = each.unit < 0 ? nb::none() : nb::object(nb::int_(each.unit));
+    one["seconds"] = static_cast<double>(each.for_ns) * 1e-9;
+    all.append(one);
+  }
   return all;
 }
 
 nb::list locks_of(const domain& of) {
   nb::list all;
   for (const domain_lock& each : without_interpreter([&] { return of.locks(); })) {
-    nb::list uses;
-    for (const domain_lock_use& use : each.uses)
-      uses.append(nb::make_tuple(
-          use.slot, use.pid, use.dead, word_for(use.what), static_cast<double>(use.since_ns) * 1e-9,
-          use.stopped, use.guarded_pid, use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)),
-          use.has_foreign_pid));
-    all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
-                              each.parameters, each.token, each.repairs, each.owner_died, uses,
-                              each.units));
+    nb::dict one;
+    one["name"] = bytes_of(each.name);
+    one["kind"] = each.kind;
+    one["parameters"] = each.parameters;
+    one["token"] = each.token;
+    one["repairs"] = each.repairs;
+    one["owner_died"] = each.owner_died;
+    one["units"] = each.units;
+    one["uses"] = described_users(each.users);
+    all.append(one);
   }
   return all;
 }
 
-nb::list uses_of(const domain& of, const std::string& name) {
-  nb::list all;
-  for (const domain_use_elsewhere& use : without_interpreter([&] { return of.uses_of(name); }))
-    all.append(nb::make_tuple(use.pid, word_for(use.what),
-                              static_cast<double>(use.milliseconds) * 1e-3,
-                              nb::bytes(use.command.data(), use.command.size()),
-                              nb::bytes(use.host.data(), use.host.size()),
-                              use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)), use.dead,
-                              use.stopped, use.has_foreign_pid));
-  return all;
+nb::list users_of(const domain& of, const std::string& name) {
+  return described_users(without_interpreter([&] { return of.users_of(name); }));
 }
 
 }  // namespace
@@ -116,7 +142,7 @@ void add_domains(nb::module_& to) {
       .def("has_agent", &domain::has_agent)
       .def("participants", &participants_of)
       .def("locks", &locks_of)
-      .def("uses_of", &uses_of)
+      .def("users_of", &users_of)
       .def("count", &domain::names)
       .def(
           "forget", [](domain& self, const std::string& name) { return self.remove_lock(name); },

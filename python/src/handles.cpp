@@ -1,21 +1,32 @@
 #include "handles.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "lockflight/named_control.hpp"
 #include "waiting.hpp"
 
 namespace lockflight::python {
 namespace {
 
-named_lock made(const recipe& of, const named_lock*) { return {of.in, of.name, of.what}; }
-named_semaphore made(const recipe& of, const named_semaphore*) {
-  return {of.in, of.name, of.units};
+std::unique_ptr<named_handle> make_handle(const recipe& of) {
+  const others_run meanwhile;
+  auto made = of.units > 0 ? std::make_unique<named_handle>(of.in, of.name, units{of.units})
+                           : std::make_unique<named_handle>(of.in, of.name, of.what);
+  named_control(*made).interrupt_with(&is_interrupted);
+  return made;
+}
+
+auto find_hold_of_parent(handle_table& in, const recipe& of) {
+  return std::ranges::find_if(in.held_by_parent,
+                              [&](const auto& each) { return each.lock().get() == &of; });
 }
 
 }  // namespace
 
-template <class Handle>
 void make_table() {
-  static thread_local std::unique_ptr<handle_table<Handle>> owner;  // ends with the thread
-  auto made = std::make_unique<handle_table<Handle>>();
+  static thread_local std::unique_ptr<handle_table> owner;  // ends with the thread
+  auto made = std::make_unique<handle_table>();
   if (owner != nullptr) {  // the parent's
     made->held_by_parent = owner->held_by_parent;
     for (const auto& [identity, each] : owner->entries)
@@ -25,41 +36,47 @@ void make_table() {
   call_before_waits(&this_thread_waits);
   // The handles of the parent are dropped: their destructors do nothing in a child.
   owner = std::move(made);
-  table<Handle> = owner.get();
+  table = owner.get();
 }
 
-template <class Handle>
-std::unique_ptr<Handle> make_handle(const recipe& of) {
-  const others_run meanwhile;
-  auto handle = std::make_unique<Handle>(made(of, static_cast<const Handle*>(nullptr)));
-  handle->interrupt_with(&is_interrupted);
-  return handle;
+entry& handle_table::find_or_make(const std::shared_ptr<const recipe>& of) {
+  auto found = entries.find(of.get());
+  if (found == entries.end()) {
+    if (entries.size() >= sweep_at) {  // drops what locks that are gone have left
+      last = nullptr;
+      std::erase_if(entries, [](const auto& each) { return each.second.of.expired(); });
+      sweep_at = std::max<std::size_t>(64, 2 * entries.size());
+    }
+    found = entries.emplace(of.get(), entry{.of = of, .handle = make_handle(*of)}).first;
+  }
+  last = found->first;
+  last_entry = &found->second;
+  return found->second;
 }
 
-template <class Handle>
-Handle* known_handle(const std::shared_ptr<const recipe>& of) {
-  handle_table<Handle>& mine = my_table<Handle>();
-  const auto found = mine.entries.find(of.get());
-  return found != mine.entries.end() ? found->second.handle.get() : nullptr;
+void handle_table::drop(const recipe* of) {
+  if (last == of) last = nullptr;
+  entries.erase(of);
 }
 
-template <class Handle>
-bool was_held_by_parent(const std::shared_ptr<const recipe>& of) {
-  auto& held = my_table<Handle>().held_by_parent;
-  const auto found =
-      std::find_if(held.begin(), held.end(), [&](const auto& each) { return each.lock() == of; });
-  if (found == held.end()) return false;
-  held.erase(found);
+named_handle* holding_handle(const recipe& of) {
+  handle_table& mine = my_table();
+  const auto found = mine.entries.find(&of);
+  if (found == mine.entries.end() || !found->second.handle->is_held()) return nullptr;
+  return found->second.handle.get();
+}
+
+bool is_held_by_parent(const recipe& of) {
+  handle_table& mine = my_table();
+  return find_hold_of_parent(mine, of) != mine.held_by_parent.end();
+}
+
+bool leaves_hold_of_parent(const recipe& of) {
+  handle_table& mine = my_table();
+  const auto found = find_hold_of_parent(mine, of);
+  if (found == mine.held_by_parent.end()) return false;
+  mine.held_by_parent.erase(found);
   return true;
 }
-
-template void make_table<named_lock>();
-template void make_table<named_semaphore>();
-template std::unique_ptr<named_lock> make_handle<named_lock>(const recipe&);
-template std::unique_ptr<named_semaphore> make_handle<named_semaphore>(const recipe&);
-template named_lock* known_handle<named_lock>(const std::shared_ptr<const recipe>&);
-template named_semaphore* known_handle<named_semaphore>(const std::shared_ptr<const recipe>&);
-template bool was_held_by_parent<named_lock>(const std::shared_ptr<const recipe>&);
-template bool was_held_by_parent<named_semaphore>(const std::shared_ptr<const recipe>&);
 
 }  // namespace lockflight::python

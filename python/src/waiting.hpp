@@ -7,7 +7,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -39,7 +41,8 @@ inline bool interpreter_ends() {
 [[noreturn]] void pause_for_ever();
 
 /// Gives up the interpreter, if it is told to, until its end. When the process ends Python does not
-/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding.
+/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding. The one
+/// thread that has the interpreter then runs finalizers, and keeps it: no other one wants it.
 class interpreter_for_others {
  public:
   interpreter_for_others() = default;
@@ -52,8 +55,9 @@ class interpreter_for_others {
     PyEval_RestoreThread(ours_);
   }
   void give_up() {
-    if (ours_ == nullptr) ours_ = PyEval_SaveThread();
+    if (ours_ == nullptr && !interpreter_ends()) ours_ = PyEval_SaveThread();
   }
+  [[nodiscard]] bool is_kept() const { return ours_ == nullptr; }
 
  private:
   PyThreadState* ours_ = nullptr;
@@ -65,32 +69,57 @@ class others_run : interpreter_for_others {
   others_run() { give_up(); }
 };
 
+struct recipe;
+
 /// An acquire or a release of this thread. In the middle of it handlers of signals may run.
 class call_in_progress {
  public:
-  explicit call_in_progress(const std::string& of_lock);
+  explicit call_in_progress(const recipe& of);
   call_in_progress(const call_in_progress&) = delete;
   call_in_progress& operator=(const call_in_progress&) = delete;
   ~call_in_progress() noexcept(false);
 
   void give_up_interpreter() { interpreter_.give_up(); }
+  [[nodiscard]] bool keeps_interpreter() const { return interpreter_.is_kept(); }
+  /// The interpreter has ended meanwhile, so that this thread runs no Python any more.
+  [[nodiscard]] bool never_returns() const { return !interpreter_.is_kept() && interpreter_ends(); }
+  /// In a finalizer at the end of the interpreter: throws domain_error (interrupted) if a thread of
+  /// this process holds the lock.
+  void refuse_wait_for_ended_thread() const;
 
  private:
-  [[noreturn, gnu::noinline]] static void refuse_nested(const std::string& of_lock);
+  [[noreturn, gnu::noinline]] static void refuse_nested(const recipe& of);
 
-  const std::string& of_;
+  const recipe& of_;
   interpreter_for_others interpreter_;
 };
 // Read at every acquire and release: so without a call, in a shared library too.
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local call_in_progress* present_call =
     nullptr;
 
-inline call_in_progress::call_in_progress(const std::string& of_lock) : of_(of_lock) {
+inline call_in_progress::call_in_progress(const recipe& of) : of_(of) {
   if (present_call != nullptr) [[unlikely]]
-    refuse_nested(of_lock);
+    refuse_nested(of);
   present_call = this;
 }
 inline call_in_progress::~call_in_progress() noexcept(false) { present_call = nullptr; }
+
+/// When several acquires have to be over, which have one limit together.
+class deadline {
+ public:
+  explicit deadline(limit patience) : patience_(patience) {}
+  [[nodiscard]] limit left() const {
+    if (patience_.is_attempt() || patience_.is_for_ever()) return patience_;
+    const std::uint64_t past = nanoseconds_of(std::chrono::steady_clock::now() - begun_);
+    return limit::of_ns(patience_.nanoseconds() - std::min(past, patience_.nanoseconds()));
+  }
+
+ private:
+  limit patience_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+[[nodiscard]] bool is_held_by_this_process(const lock_user& by);
 
 /// Ends an acquire that a task of asyncio does not want any more. Any thread may cancel.
 class cancellation {

@@ -50,6 +50,13 @@ def until_waits(mutex, waiters=1):
         time.sleep(0.002)
 
 
+def until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.0005)
+
+
 def in_thread(call):
     """What `call` returns in another thread, which ends."""
     results = []

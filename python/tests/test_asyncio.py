@@ -10,19 +10,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from conftest import until_waits
+from conftest import until, until_waits
 from lockflight import Domain, DomainError, Mutex, Semaphore, SharedMutex, _workers
 
 
 def workers():
     return [thread for thread in threading.enumerate() if thread.name == "lockflight"]
-
-
-def until(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 class Held:
@@ -489,7 +482,7 @@ def test_many_tasks_wait_in_few_threads_and_learn_of_deaths(domain, waits):
     count, waiting = asyncio.run(body())
     assert len(got) == 250
     seats = _workers.MOST_WAITING if waits == "in threads" else 0
-    assert waiting == seats
+    assert seats <= waiting <= seats + 1  # a poller may be in the middle of an attempt
     # The idle ones have held the locks that were free.
     assert count <= seats + len(_workers._idle) + 60
 

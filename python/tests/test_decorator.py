@@ -98,12 +98,6 @@ def test_what_is_refused(domain):
 
     with pytest.raises(TypeError, match="accepted: a function"):
         mutex(7)
-    with pytest.raises(TypeError, match="a coroutine function"):
-
-        @mutex.within(1)
-        async def work():
-            pass
-
     @mutex
     def again():
         again()

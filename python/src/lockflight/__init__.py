@@ -14,10 +14,9 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
-from ._domains import Domain, DomainOver, LockState, LockUse, Participant
+from ._domains import Domain, DomainOver, LockState, LockUse, LockUser, Participant
 from ._locks import Mutex, Semaphore, SharedMutex, all_of
-from ._several import AllOf
-from ._within import LockUser, NotAcquired
+from ._way import AllOf, NotAcquired
 
 __all__ = [
     "AllOf",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+import time
 from types import TracebackType
-from typing import Any, List, Optional, Tuple, Type, Union
+from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar, Union
 import weakref
 
 from . import _communicator, _core
@@ -47,6 +48,24 @@ class LockUse:
 
 
 @dataclass(frozen=True)
+class LockUser:
+    """A process that holds a lock or waits for it. `pid` is that of its command if it is a
+    `lockflight run`; `host` is empty on this host, and another one of a cluster otherwise; `since`
+    is the time of time.monotonic() when it began. `what`, `unit` and `has_foreign_pid` are those of
+    LockUse."""
+
+    pid: int
+    what: str
+    since: float
+    command: str
+    host: str = ""
+    unit: Optional[int] = None
+    dead: bool = False
+    stopped: bool = False
+    has_foreign_pid: bool = False
+
+
+@dataclass(frozen=True)
 class LockState:
     """A lock of a domain, as it was when it was read. `units` is N of a semaphore, and 0 of a
     lock."""
@@ -61,8 +80,29 @@ class LockState:
     units: int = 0
 
 
-def shown(command: bytes) -> str:
-    return command.decode("utf-8", "surrogateescape")
+_Shown = TypeVar("_Shown")
+
+
+def _shown(cls: Type[_Shown], found: Dict[str, Any]) -> _Shown:
+    """An object of a data class from what the part in C++ has found, which may be more."""
+    of_class = {each.name for each in fields(cls)}  # type: ignore[arg-type]
+    values = {name: found[name] for name in found if name in of_class}
+    for name, value in values.items():
+        if isinstance(value, bytes):
+            values[name] = value.decode("utf-8", "surrogateescape")
+    return cls(**values)
+
+
+def _since(found: Dict[str, Any]) -> float:
+    """The time of time.monotonic(); 0 if it is not known."""
+    return time.monotonic() - found["seconds"] if found["seconds"] else 0.0
+
+
+def users_of(domain: "Domain", name: str) -> List[LockUser]:
+    return [
+        _shown(LockUser, dict(each, since=_since(each), pid=each["guarded_pid"] or each["pid"]))
+        for each in domain._core.users_of(name)
+    ]
 
 
 class Domain:
@@ -172,28 +212,15 @@ class Domain:
 
     def participants(self) -> "List[Participant]":
         """The threads that have slots now."""
-        return [
-            Participant(slot, pid, thread, dead, shown(command), stopped, guarded, is_foreign)
-            for slot, pid, thread, dead, command, stopped, guarded, is_foreign in self._core.participants()
-        ]
+        return [_shown(Participant, each) for each in self._core.participants()]
 
     def locks(self) -> "List[LockState]":
         """The locks and who uses them now, read without stopping anybody."""
-        return [
-            LockState(
-                shown(name),
-                kind,
-                parameters,
-                token,
-                repairs,
-                owner_died,
-                [LockUse(*use) for use in uses],
-                units,
-            )
-            for name, kind, parameters, token, repairs, owner_died, uses, units in (
-                self._core.locks()
-            )
-        ]
+
+        def uses(of: Dict[str, Any]) -> "List[LockUse]":
+            return [_shown(LockUse, dict(each, since=_since(each))) for each in of["uses"]]
+
+        return [_shown(LockState, dict(each, uses=uses(each))) for each in self._core.locks()]
 
     def show(self) -> str:
         """The state of the domain as text: a line for each participant and each lock."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, List, Sequence, Tuple, Type, Union
 
 from . import _core
 from ._checked import (
@@ -14,27 +12,26 @@ from ._checked import (
     checked_text,
     checked_whole,
 )
-from ._decorator import Decorator
-from ._domains import Domain, domain_of, shown
-from ._several import AllOf, Member
+from ._domains import Domain, LockUser, domain_of, users_of
 from ._tasks import TaskHolds, holds_of
-from ._within import LockUser, NotAcquired, Within
-from ._workers import Held
+from ._way import AllOf, Block, Way
 
 
-def _holds_of(lock: "_Named") -> TaskHolds:
-    domain = lock.domain
-    return holds_of(domain.path, lock.name, may_poll=not domain.name.startswith("etcd:"))
-
-
-class _Named(Decorator):
+class Named(Way):
     """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
 
     _recipe: "Tuple[Any, ...]"
     _tasks: TaskHolds
     _reentrant = False
-    acquire: Any
-    __exit__: Any
+    _excludes = True  # a holder that is no reader excludes all others
+
+    def _make(
+        self, kind: str = "", parameters: str = "", units: int = 0, on_owner_died: str = "tell"
+    ) -> None:
+        domain, name = self.domain, self.name
+        self._tasks = holds_of(domain.path, name, may_poll=not domain.name.startswith("etcd:"))
+        raises = on_owner_died == "raise"
+        super().__init__(domain._core, name, kind, parameters, units, raises, self._reentrant)
 
     @property
     def name(self) -> str:
@@ -45,65 +42,18 @@ class _Named(Decorator):
         found: Domain = self._recipe[1]
         return found
 
-    def within(self, seconds: float) -> Within:
-        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
-        a TimeoutError and says who holds the lock."""
-        return Within(self, seconds)
-
-    def users(self) -> "List[LockUser]":
-        """Who holds the lock and then who waits for it, each the longest first; in the domain of a
-        cluster on all hosts."""
-        now = time.monotonic()
-        return [
-            LockUser(pid, what, now - seconds, shown(command), shown(host), unit, dead, stopped, foreign)
-            for pid, what, seconds, command, host, unit, dead, stopped, foreign in (
-                self.domain._core.uses_of(self.name)
-            )
-        ]
-
-    def _not_acquired(self, seconds: float) -> NotAcquired:
-        holders = [each for each in self.users() if each.what != "waits"]
-        text = f"lock {self.name!r} was not free in {seconds:g} s"
-        if holders:
-            first, others = holders[0], len(holders) - 1
-            where = f" on {first.host}" if first.host else ""
-            namespace = " in another PID namespace" if first.has_foreign_pid else ""
-            text += f": held by {first.command}{where} (pid {first.pid}{namespace})"
-            if others:
-                text += f" and {others} other{'s' if others > 1 else ''}"
-            text += f" for {time.monotonic() - first.since:.1f} s"
-        return NotAcquired(text, self.name, holders)
-
-    @property
-    def _held(self) -> Held:
-        """Itself, as the class in C++ that it is as well."""
-        assert isinstance(self, (_core.Lock, _core.Units))
-        return self
-
-    # For all_of:
-
     @property
     def _key(self) -> "Tuple[str, str]":
         return self.domain.path, self.name
 
-    def _take(self, timeout: float) -> bool:
-        return bool(self.acquire(timeout=timeout))
+    @property
+    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+        return ((self, False),)
 
-    def _give(self) -> None:
-        # As at the end of a `with` block, which a fork may have left with nothing to release.
-        self.__exit__(None, None, None)
-
-    async def __aenter__(self) -> Any:
-        await self._tasks.acquire(self._held, False, self._reentrant)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        await self._tasks.release(self._held, False)
+    def users(self) -> "List[LockUser]":
+        """Who holds the lock and then who waits for it, each the longest first; in the domain of a
+        cluster on all hosts."""
+        return users_of(self.domain, self.name)
 
     async def owner_died_async(self) -> bool:
         """owner_died for a task that holds the lock."""
@@ -130,36 +80,16 @@ class _Named(Decorator):
         return bool(await self._for_task("lost"))
 
     async def _for_task(self, what: str) -> Any:
+        hold = self._tasks.hold_of(self)
+
         def call() -> Any:
-            found = getattr(self, what)
+            found = getattr(hold.lock, what)
             return found() if callable(found) else found
 
-        return await self._tasks.worker(self._held).call(call)
+        return await hold.worker.call(call)
 
 
-def _with_one_base(of: type, mixin: type) -> Any:
-    """A subclass of the class in C++ that has what the mixin has: a class of nanobind 2, which is
-    that of Python 3.9, has one base."""
-    members: "Dict[str, Any]" = {}
-    for each in reversed(mixin.__mro__[:-1]):
-        members.update(vars(each))
-    for name in ("__dict__", "__weakref__", "__doc__"):
-        members.pop(name, None)
-    return type(of)("_Named" + of.__name__, (of,), members)
-
-
-if TYPE_CHECKING:
-
-    class _NamedLock(_Named, _core.Lock): ...
-
-    class _NamedUnits(_Named, _core.Units): ...
-
-else:
-    _NamedLock = _with_one_base(_core.Lock, _Named)
-    _NamedUnits = _with_one_base(_core.Units, _Named)
-
-
-class Mutex(_NamedLock):
+class Mutex(Named):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
     `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
@@ -199,10 +129,7 @@ class Mutex(_NamedLock):
             checked_flag("reentrant", reentrant),
         )
         self._reentrant = reentrant
-        self._tasks = _holds_of(self)
-        super().__init__(
-            self.domain._core, self.name, kind, parameters, on_owner_died == "raise", reentrant
-        )
+        self._make(kind=kind, parameters=parameters, on_owner_died=on_owner_died)
 
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
@@ -230,53 +157,18 @@ def _remake(
     )
 
 
-class _Shared(Decorator):
-    """What SharedMutex.shared() returns: for `with`, `async with` and as a decorator."""
-
-    def __init__(self, lock: "SharedMutex") -> None:
-        self._lock = lock
-
-    @property
-    def held(self) -> bool:
-        return self._lock.held
-
-    @property
-    def _key(self) -> "Tuple[str, str]":
-        return self._lock._key
-
-    def _take(self, timeout: float) -> bool:
-        return self._lock.acquire_shared(timeout=timeout)
-
-    def _give(self) -> None:
-        self._lock._exit_shared()
-
-    def __enter__(self) -> "SharedMutex":
-        self._lock.acquire_shared()
-        return self._lock
-
-    def __exit__(self, *_: object) -> None:
-        self._lock._exit_shared()
-
-    async def __aenter__(self) -> "SharedMutex":
-        await self._lock._tasks.acquire(self._lock, True, False)
-        return self._lock
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._lock._tasks.release(self._lock, True)
-
-
 class SharedMutex(Mutex):
     """A lock with one writer or any number of readers at a time: `with lock:` writes, and
     `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
 
-    def shared(self) -> _Shared:
-        return _Shared(self)
+    def shared(self) -> Block:
+        return Block(self, shared=True)
 
 
 _UNITS = "1 to 1024"
 
 
-class Semaphore(_NamedUnits):
+class Semaphore(Named):
     """At most `units` holders at a time, known to all processes by `domain` and `name`. Each holder
     has a unit of its own, `unit`, from 0 to units - 1:
 
@@ -291,6 +183,8 @@ class Semaphore(_NamedUnits):
     --slots 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
     units are those of all hosts.
     """
+
+    _excludes = False
 
     def __init__(
         self,
@@ -308,10 +202,7 @@ class Semaphore(_NamedUnits):
             units,
             checked_on_owner_died(on_owner_died),
         )
-        self._tasks = _holds_of(self)
-        super().__init__(
-            self._recipe[1]._core, self._recipe[0], units, self._recipe[3] == "raise"
-        )
+        self._make(units=units, on_owner_died=on_owner_died)
 
     @property
     def units(self) -> int:
@@ -336,7 +227,7 @@ def _remake_semaphore(
 
 
 def all_of(
-    *locks: Union[str, Mutex, Semaphore, _Shared], domain: Union[str, Domain] = "default"
+    *locks: Union[str, Mutex, Semaphore, Block], domain: Union[str, Domain] = "default"
 ) -> AllOf:
     """Several locks at once, for `with` and `async with`: all of them or none.
 
@@ -350,11 +241,11 @@ def all_of(
     a lock is there twice. `acquire(timeout=5)` of the result waits 5 seconds at most for all
     together, and holds none of them if it returns False.
     """
-    members: List[Member] = []
+    members: List[Way] = []
     for each in locks:
         if isinstance(each, str):
             members.append(Mutex(each, domain))
-        elif isinstance(each, (Mutex, Semaphore, _Shared)):
+        elif isinstance(each, Named) or (isinstance(each, Block) and each._is_reader_of_one):
             members.append(each)
         else:
             raise TypeError(

@@ -1,5 +1,8 @@
 """Holds of asyncio's tasks.
 
+A hold belongs to the task that has called `__aenter__`, whichever task runs what that returns. If
+that task ends, or its loop is dropped with it, while it holds, the lock is free as after a death.
+
 Tasks of one loop that want a lock alone wait for each other here, in order: so a process needs one
 thread for all of them, and one slot of the domain.
 """
@@ -10,47 +13,76 @@ import asyncio
 import collections
 import os
 import threading
-from typing import Any, Deque, Dict, Tuple
+import time
+from typing import TYPE_CHECKING, Any, Deque, Dict, List, Optional, Tuple
 import weakref
 
 from . import _core, _workers
 
+if TYPE_CHECKING:
+    from ._locks import Named
+    from ._way import Way
+
 _Loop = Any
+_Task = Any  # None: nobody, such as a thread that has its loop run what __aenter__ returns
 
 
 class _Gate:
-    """Tasks of one loop pass it one at a time."""
+    """One task of a loop has passed it; the others wait for it in order. While none has passed it
+    there is no gate."""
 
-    def __init__(self) -> None:
-        self.is_free = True
-        self._waiters: "Deque[asyncio.Future[None]]" = collections.deque()
+    def __init__(self, gates: "Dict[_Loop, _Gate]") -> None:
+        self._loop, self._gates = asyncio.get_running_loop(), gates
+        self._waiters: "Deque[asyncio.Future[bool]]" = collections.deque()
+        gates[self._loop] = self
 
-    async def enter(self) -> None:
-        if self.is_free:
-            self.is_free = False
-            return
-        turn = asyncio.get_running_loop().create_future()
+    async def wait(self, until: Optional[float]) -> bool:
+        """Whether it is this task's turn; false if it is too late."""
+        turn = self._loop.create_future()
         self._waiters.append(turn)
+        timer = None
+        if until is not None:
+            timer = self._loop.call_later(until - time.monotonic(), _set, turn, False)
         try:
-            await turn
+            return await turn
         except BaseException:
-            if turn.done() and not turn.cancelled():
-                self.leave()  # it was this task's turn
-            elif turn in self._waiters:
-                self._waiters.remove(turn)
+            if turn.done() and not turn.cancelled() and turn.result():
+                self.leave()
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if turn in self._waiters:
+                self._waiters.remove(turn)
 
     def leave(self) -> None:
+        """In any thread."""
+        if asyncio._get_running_loop() is self._loop:
+            return self._let_next()
+        try:
+            self._loop.call_soon_threadsafe(self._let_next)
+        except RuntimeError:  # the loop is closed: it is not to be kept for its gate
+            self._gates.pop(self._loop, None)
+
+    def _let_next(self) -> None:
         while self._waiters:
             turn = self._waiters.popleft()
-            if turn.done():
-                continue
-            try:
-                turn.set_result(None)
-            except RuntimeError:  # the loop is closed
-                continue
-            return
-        self.is_free = True
+            if not turn.done():
+                turn.set_result(True)
+                return
+        self._gates.pop(self._loop, None)
+
+
+def _set(turn: "asyncio.Future[bool]", value: bool) -> None:
+    if not turn.done():
+        turn.set_result(value)
+
+
+def current() -> _Task:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs here
+        return None
 
 
 def _error(reason: str, text: str) -> _core.DomainError:
@@ -59,99 +91,172 @@ def _error(reason: str, text: str) -> _core.DomainError:
     return error
 
 
-def _task() -> Any:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no loop runs here
-        return None
+class Hold:
+    """What a task holds by one lock object, and the thread that holds for it."""
 
+    again = 0  # acquires of a reentrant lock beside the first
+    owner: Any = None
 
-def _is_alone(lock: _workers.Held, shared: bool) -> bool:
-    """Whether tasks of one process wait for each other: readers, and holders of units, do not."""
-    return not shared and not isinstance(lock, _core.Units)
+    def __init__(
+        self, lock: "Named", shared: bool, worker: _workers.Worker, gate: Optional[_Gate]
+    ) -> None:
+        self.lock, self.shared, self.worker, self.gate = lock, shared, worker, gate
+
+    def abandon(self) -> None:
+        """In any thread."""
+        part, worker = (self.lock, self.shared), self.worker
+        worker.post_end(lambda: _workers.give(worker, [part], as_death=True))
+        if self.gate is not None:
+            self.gate.leave()
 
 
 class TaskHolds:
-    """The threads that hold one lock for tasks. All Mutex objects of a name share it."""
+    """What tasks of this process hold of one name. All lock objects of the name share it."""
 
     def __init__(self, may_poll: bool) -> None:
-        self._may_poll = may_poll
-        self._holders: Dict[Tuple[Any, bool], _workers.Worker] = {}
-        self._again: Dict[Any, int] = {}  # by task: acquires of a reentrant lock beside the first
-        self._gates: Dict[_Loop, _Gate] = {}
+        self.may_poll = may_poll
+        self._holds: "Dict[int, List[Hold]]" = {}  # by the identity of the task
+        self._gates: "Dict[_Loop, _Gate]" = {}
         self._of_parent = 0
 
-    async def acquire(self, lock: _workers.Held, shared: bool, reentrant: bool) -> None:
-        """Raises DomainError with the reason "held" if the task holds the lock, unless it holds it
-        alone and the lock is reentrant."""
-        task = _task()
-        if reentrant and not shared and (task, False) in self._holders:
-            self._again[task] = self._again.get(task, 0) + 1
-            return
-        if (task, True) in self._holders or (task, False) in self._holders:
-            raise _error("held", f"acquire of {lock!r}, which this task holds already")
-        if not _is_alone(lock, shared):
-            self._holders[task, shared] = await _workers.acquire(lock, shared, self, self._may_poll)
-            return
-        loop = asyncio.get_running_loop()
-        gate = self._gates.setdefault(loop, _Gate())
-        try:
-            await gate.enter()
-        except BaseException:
-            self._forget_if_free(loop, gate)
-            raise
-        try:
-            self._holders[task, shared] = await _workers.acquire(lock, shared, self, self._may_poll)
-        except BaseException:
-            self._leave_gate(loop)
-            raise
+    def of(self, task: _Task) -> "List[Hold]":
+        return self._holds.get(id(task), [])
 
-    async def release(self, lock: _workers.Held, shared: bool) -> None:
-        task = _task()
-        if not shared and task in self._again:
-            self._again[task] -= 1
-            if self._again[task] == 0:
-                del self._again[task]
+    def hold_of(self, lock: "Named") -> Hold:
+        """That of the current task."""
+        holds = self.of(current())
+        if holds:
+            return holds[-1]
+        raise _error("not_held", f"{lock!r} is not held by this task")
+
+    async def pass_gate(self, until: Optional[float]) -> Optional[_Gate]:
+        """None: it is too late."""
+        gate = self._gates.get(asyncio.get_running_loop())
+        if gate is None:
+            return _Gate(self._gates)
+        return gate if await gate.wait(until) else None
+
+    def begin(self, task: _Task, hold: Hold) -> None:
+        key = id(task)
+        self._holds.setdefault(key, []).append(hold)
+        if task is None:
             return
-        worker = self._holders.pop((task, shared), None)
-        if worker is None:
-            if self._of_parent > 0:
-                self._of_parent -= 1
-                return
-            raise _error("not_held", f"release of {lock!r}, which this task does not hold")
-        loop = asyncio.get_running_loop()
-        try:
-            error = await worker.call(lambda: _workers.release(worker, lock, shared))
-        finally:
-            if _is_alone(lock, shared):
-                self._leave_gate(loop)
-        if error is not None:
-            raise error
+        # A task that its loop never runs to an end is only dropped some time.
+        hold.owner = weakref.ref(task, lambda _: self._abandon(key))
+        task.add_done_callback(self._task_ended)
+
+    def end(self, task: _Task, hold: Hold) -> None:
+        """The hold belongs to nobody from now on."""
+        holds = self.of(task)
+        if hold in holds:
+            holds.remove(hold)
+            hold.owner = None
+        if not holds and task is not None:
+            self._holds.pop(id(task), None)
+            task.remove_done_callback(self._task_ended)
+
+    def _task_ended(self, task: _Task) -> None:
+        self._abandon(id(task))
+
+    def _abandon(self, key: int) -> None:
+        for hold in self._holds.pop(key, []):
+            hold.abandon()
+
+    def leaves_hold_of_parent(self) -> bool:
+        if self._of_parent == 0:
+            return False
+        self._of_parent -= 1
+        return True
 
     def after_fork(self) -> None:
         """The child holds nothing, but may leave blocks in which its parent holds."""
-        self._of_parent += len(self._holders) + sum(self._again.values())
-        self._again.clear()
-        self._holders.clear()
+        for holds in self._holds.values():
+            self._of_parent += sum(1 + hold.again for hold in holds)
+        self._holds.clear()
         self._gates.clear()
 
-    def _leave_gate(self, loop: _Loop) -> None:
-        gate = self._gates[loop]
-        gate.leave()
-        self._forget_if_free(loop, gate)
 
-    def _forget_if_free(self, loop: _Loop, gate: _Gate) -> None:
-        """A loop that is no more is not to be kept for its gate."""
-        if gate.is_free and self._gates.get(loop) is gate:
-            del self._gates[loop]
+async def enter(way: "Way", task: _Task) -> Any:
+    """Raises DomainError with the reason "held" if the task holds one of the locks, unless it holds
+    it alone by the same object, which is reentrant."""
+    until = None if way._seconds is None else time.monotonic() + way._seconds
+    wanted: "List[Tuple[Named, bool]]" = []
+    again: List[Hold] = []
+    for lock, shared in way._parts:
+        held = lock._tasks.of(task) if task is not None else []
+        if not held:
+            wanted.append((lock, shared))
+        elif lock._reentrant and held[-1].lock is lock and not (shared or held[-1].shared):
+            again.append(held[-1])
+        else:
+            raise _error("held", f"acquire of {lock!r}, which this task holds already")
+    if wanted:
+        await _acquire(way._only(wanted) if again else way, wanted, task, until)
+    for hold in again:
+        hold.again += 1
+    return way._entered
 
-    def worker(self, lock: _workers.Held) -> _workers.Worker:
-        """The thread that holds for the current task."""
-        task = _task()
-        worker = self._holders.get((task, False)) or self._holders.get((task, True))
-        if worker is None:
-            raise _error("not_held", f"{lock!r} is not held by this task")
-        return worker
+
+async def _acquire(
+    way: "Way", parts: "List[Tuple[Named, bool]]", task: _Task, until: Optional[float]
+) -> None:
+    gates: "Dict[Named, _Gate]" = {}
+    holds: List[Hold] = []
+    acquire: Optional[_workers.Acquire] = None
+    try:
+        for lock, shared in parts:
+            if lock._excludes and not shared:
+                gate = await lock._tasks.pass_gate(until)
+                if gate is None:
+                    name = lock.name
+                    raise await _workers.call_aside(lambda: way._not_acquired(name))
+                gates[lock] = gate
+        acquire = _workers.Acquire(way, parts, until)
+        worker = await acquire.finish(all(lock._tasks.may_poll for lock, _ in parts))
+        for lock, shared in parts:
+            holds.append(Hold(lock, shared, worker, gates.get(lock)))
+            lock._tasks.begin(task, holds[-1])
+    except BaseException:
+        for hold in holds:
+            hold.lock._tasks.end(task, hold)
+        if holds and acquire is not None:
+            acquire.give_up()
+        for gate in gates.values():
+            gate.leave()
+        raise
+
+
+async def leave(way: "Way", task: _Task) -> None:
+    """Releases all that the task holds of them, and then raises what was wrong first. All of it is
+    on its way before the first await, and is done whatever ends this call."""
+    error: Optional[BaseException] = None
+    replies: List[_workers.Reply] = []
+    holds: List[Hold] = []
+    for lock, shared in way._parts:
+        for hold in reversed(lock._tasks.of(task)):
+            if hold.lock is lock and hold.shared == shared:
+                holds.append(hold)
+                break
+        else:
+            if not lock._tasks.leaves_hold_of_parent():
+                text = f"release of {lock!r}, which this task does not hold"
+                error = error or _error("not_held", text)
+    for hold in reversed(holds):
+        if hold.again > 0:
+            hold.again -= 1
+            continue
+        replies.append(hold.worker.post_give(hold.lock, hold.shared))
+        hold.lock._tasks.end(task, hold)
+    try:
+        for reply in replies:
+            _, found = await reply.outcome()
+            error = error or found
+    finally:
+        for hold in holds:
+            if hold.gate is not None and hold not in hold.lock._tasks.of(task):
+                hold.gate.leave()
+    if error is not None:
+        raise error
 
 
 _known: "weakref.WeakValueDictionary[Tuple[str, str], TaskHolds]" = weakref.WeakValueDictionary()

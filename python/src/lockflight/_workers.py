@@ -16,16 +16,21 @@ loop. What a thread does is therefore ended by the thread itself, whether the ta
 from __future__ import annotations
 
 import asyncio
+import atexit
 import collections
 import os
 import queue
 import threading
 import time
-from typing import Any, Callable, Deque, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, Set, Tuple
 
 from . import _core
 
-Held = Union[_core.Lock, _core.Units]
+if TYPE_CHECKING:
+    from ._locks import Named
+    from ._way import Way
+
+    _Parts = List[Tuple[Named, bool]]  # locks, and whether as a reader
 
 # How long a thread that nobody borrows keeps its slot.
 IDLE_SECONDS = 5.0
@@ -43,6 +48,7 @@ class Worker:
     a death."""
 
     def __init__(self) -> None:
+        self.held = 0
         self._jobs: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
         # A daemon: the process can end while it waits.
         threading.Thread(target=self._run, name="lockflight", daemon=True).start()
@@ -68,43 +74,60 @@ class Worker:
         """After the jobs that it has."""
         self._jobs.put(None)
 
-    async def call(self, call: Callable[[], Any]) -> Any:
-        """What `call` returns in the thread. It is done also if the task goes away meanwhile."""
-        reply = _Reply()
+    def post_end(self, end: Callable[[], Any]) -> None:
+        """What ends a hold. The process does not end in the middle of it, as of a death."""
+        _ending.add(end)
 
         def job() -> None:
-            reply.send(*_outcome(call))
+            end()
+            _ending.discard(end)
 
         self.post(job)
-        return await reply.receive()
 
-    def is_free(self) -> None:
-        """In its thread: it holds nothing for a task any more."""
-        _idle.append(self)
+    def post_give(self, lock: "Named", shared: bool) -> "Reply":
+        """Of an error, which is its outcome."""
+        reply = Reply()
+        self.post_end(lambda: reply.send(None, give(self, [(lock, shared)])))
+        return reply
 
-    def is_unsure(self) -> None:
-        """In its thread: a release has failed. Nobody borrows a thread that may hold a lock."""
-        self.end()
+    async def call(self, call: Callable[[], Any]) -> Any:
+        """What `call` returns in the thread. It is done also if the task goes away meanwhile."""
+        reply = Reply()
+        self.post(lambda: reply.send(*_outcome(call)))
+        result, error = await reply.outcome()
+        if error is not None:
+            raise error
+        return result
+
+    def holds(self, locks: int) -> None:
+        """In its thread: so many more for a task."""
+        self.held += locks
+
+    def is_free(self, locks: int) -> None:
+        """In its thread: it holds so many less."""
+        self.held -= locks
+        if self.held == 0:
+            _idle.append(self)
 
 
-def _outcome(call: Callable[[], Any]) -> "tuple[Any, Optional[BaseException]]":
+def _outcome(call: Callable[[], Any]) -> "Tuple[Any, Optional[BaseException]]":
     try:
         return call(), None
     except BaseException as error:  # it is raised in the task
         return None, error
 
 
-class _Reply:
+class Reply:
     """What a thread sends to the task that waits for it, if the task is still there."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._future: "asyncio.Future[tuple[Any, Optional[BaseException]]]" = (
+        self._future: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = (
             self._loop.create_future()
         )
 
     def send(self, result: Any, error: Optional[BaseException]) -> bool:
-        """False if the loop is closed."""
+        """Returns false if the loop is closed."""
 
         def deliver() -> None:
             if not self._future.done():
@@ -116,11 +139,8 @@ class _Reply:
             return False
         return True
 
-    async def receive(self) -> Any:
-        result, error = await self._future
-        if error is not None:
-            raise error
-        return result
+    async def outcome(self) -> "Tuple[Any, Optional[BaseException]]":
+        return await self._future
 
 
 class _Once:
@@ -133,38 +153,51 @@ class _Once:
         return self._lock.acquire(blocking=False)
 
 
-class _Acquire:
+class Acquire:
     """An acquire for a task. It ends with a worker that holds and belongs to the task, or with one
-    that is free."""
+    that is free. Of several locks, one worker holds all."""
 
-    def __init__(self, lock: Held, shared: bool, of: object) -> None:
-        self._lock, self._shared = lock, shared
-        self.alike = (id(of), shared)
-        self.refused_by: "List[_Poller]" = []  # those that hold the lock for another task
+    def __init__(self, way: "Way", parts: "_Parts", until: Optional[float]) -> None:
+        self._way, self._parts, self._until = way, parts, until
+        self.alike = tuple((id(lock._tasks), shared) for lock, shared in parts)
+        self.size = len(parts)
+        self.refused_by: "List[_Poller]" = []  # those that hold one of the locks for another task
         self._cancellation = _core.Cancellation()
         self._decided = _Once()  # whether the thread or the task has come to an end
         self._dropped = _Once()
         self._got = False
-        self._reply = _Reply()
+        self._reply = Reply()
         self._worker: Optional[Worker] = None
         self.is_over = False  # the task has gone away
 
     async def finish(self, may_poll: bool) -> Worker:
+        """A worker that holds. Without `may_poll` the wait is always in a thread of its own, for
+        locks of which an attempt takes long."""
         if not may_poll or _take_seat():
             self.wait_in_thread(has_seat=may_poll)
         else:
             _attempt_in_turn(self)
         try:
-            await self._reply.receive()
+            _, error = await self._reply.outcome()
         except BaseException:
-            self.is_over = True
-            self._cancellation.cancel()
-            if not self._decided.is_first():  # the thread has the result, or has failed
-                assert self._worker is not None
-                self._worker.post(self._drop)
+            self.give_up()
             raise
+        if error is not None:
+            raise error
         assert self._worker is not None
         return self._worker
+
+    def give_up(self) -> None:
+        """The task wants it no more, whether it waits or has it."""
+        self.is_over = True
+        self._cancellation.cancel()
+        if not self._decided.is_first():  # the thread has the result, or has failed
+            assert self._worker is not None
+            self._worker.post_end(self._drop)
+
+    @property
+    def is_late(self) -> bool:
+        return self._until is not None and time.monotonic() >= self._until
 
     def wait_in_thread(self, has_seat: bool) -> None:
         if self.is_over:  # at a poller
@@ -175,66 +208,60 @@ class _Acquire:
     # In the thread of the worker:
 
     def _acquire(self, worker: Worker, has_seat: bool) -> None:
-        lock = self._lock
-        acquire = lock.acquire_unless
-        if self._shared and isinstance(lock, _core.Lock):
-            acquire = lock.acquire_shared_unless
-        got, error = _outcome(lambda: acquire(self._cancellation))
+        left = -1 if self._until is None else max(self._until - time.monotonic(), 0)
+        got, error = _outcome(lambda: self._way.acquire_unless(self._cancellation, left))
         if has_seat:
             _give_seat()
         self._decide(bool(got), error)
 
     def attempt(self, poller: "_Poller") -> Optional[bool]:
         """Whether it is at an end. Then the poller holds for the task, or serves nobody. None: the
-        poller holds the lock for another task, so that another thread has to try."""
+        poller holds one of the locks for another task, so that another thread has to try."""
         if self.is_over:
             return True
-        lock = self._lock
-        attempt = lock.attempt
-        if self._shared and isinstance(lock, _core.Lock):
-            attempt = lock.attempt_shared
-        got, error = _outcome(attempt)
-        if not got and error is None:
+        got, error = _outcome(self._way.attempt)
+        if error is None and isinstance(got, str) and self.is_late:
+            late = got
+            found, error = _outcome(lambda: self._way._not_acquired(late))
+            error = error or found
+        if error is None and got is not True:
             return None if got is None else False
         self._worker = poller
-        poller.held += 1
-        self._decide(bool(got), error)
+        self._decide(error is None, error)
         return True
 
     def _decide(self, got: bool, error: Optional[BaseException]) -> None:
+        assert self._worker is not None
         self._got = got
+        if got:
+            self._worker.holds(self.size)
         if not self._decided.is_first() or not self._reply.send(None, error):
             self._drop()  # nobody waits for it
         elif error is not None and self._dropped.is_first():
-            assert self._worker is not None
-            self._worker.is_free()
+            self._worker.is_free(0)
 
     def _drop(self) -> None:
         if not self._dropped.is_first():
             return
         assert self._worker is not None
         if self._got:
-            release(self._worker, self._lock, self._shared)
+            give(self._worker, self._parts)
         else:
-            self._worker.is_free()
+            self._worker.is_free(0)
 
 
 class _Poller(Worker):
     """A thread that attempts what several tasks want, and holds for them what it gets."""
 
     def __init__(self) -> None:
-        self.held = 0
         self._is_retired = False  # nobody gives it more
-        self._pending: "Deque[_Acquire]" = collections.deque()
+        self._pending: "Deque[Acquire]" = collections.deque()
         super().__init__()
 
-    def is_free(self) -> None:
-        self.held -= 1
+    def is_free(self, locks: int) -> None:
+        self.held -= locks
 
-    def is_unsure(self) -> None:
-        pass  # it stays a place less, which the lock that it may hold takes
-
-    def add(self, acquires: "Deque[_Acquire]") -> None:
+    def add(self, acquires: "Deque[Acquire]") -> None:
         self.post(lambda: self._pending.extend(acquires))
 
     # In its thread:
@@ -273,10 +300,11 @@ class _Poller(Worker):
 
     def _attempt_all(self) -> None:
         self.seat_some()
-        left: "Deque[_Acquire]" = collections.deque()
+        left: "Deque[Acquire]" = collections.deque()
         failed = set()  # what one could not have, no other one can
         for each in self._pending:
-            if self.held < _MOST_HELD and (each.alike not in failed or each.is_over):
+            has_room = self.held == 0 or self.held + each.size <= _MOST_HELD
+            if has_room and (each.alike not in failed or each.is_over or each.is_late):
                 is_at_end = each.attempt(self)
                 if is_at_end is None:
                     each.refused_by.append(self)
@@ -289,21 +317,31 @@ class _Poller(Worker):
         self._pending = left
 
 
-async def acquire(lock: Held, shared: bool, of: object, may_poll: bool) -> Worker:
-    """A worker that holds the lock. All locks of a name have the same `of`. Without `may_poll` the
-    wait is always in a thread of its own, for locks of which an attempt takes long."""
-    return await _Acquire(lock, shared, of).finish(may_poll)
+def give(worker: Worker, parts: "_Parts", as_death: bool = False) -> Optional[BaseException]:
+    """In the thread of the worker, which does not hold them any more then, whatever went wrong."""
+    first: Optional[BaseException] = None
+    for lock, shared in reversed(parts):
+        error: Optional[BaseException] = None
+        if not as_death:
+            _, error = _outcome(lock.release_shared if shared else lock.release)
+        if as_death or error is not None:
+            lock.abandon()
+        first = first or error
+    worker.is_free(len(parts))
+    return first
 
 
-def release(worker: Worker, lock: Held, shared: bool) -> Optional[BaseException]:
-    """In the thread of the worker, which is free then."""
-    give = lock.release_shared if shared and isinstance(lock, _core.Lock) else lock.release
-    _, error = _outcome(give)
-    if error is None:
-        worker.is_free()
-    else:
-        worker.is_unsure()
-    return error
+async def call_aside(call: Callable[[], Any]) -> Any:
+    """What `call` returns in a thread, which may take long."""
+    worker = borrow()
+
+    def job() -> Any:
+        try:
+            return call()
+        finally:
+            worker.is_free(0)
+
+    return await worker.call(job)
 
 
 # All threads use it, also a garbage collection in the middle of any of these functions: so there is
@@ -311,6 +349,7 @@ def release(worker: Worker, lock: Held, shared: bool) -> Optional[BaseException]
 _idle: List[Worker] = []
 _pollers: "List[_Poller]" = []  # those that can be given more
 _seats: List[None] = [None] * MOST_WAITING  # one for each thread that may begin to wait
+_ending: "Set[Callable[[], Any]]" = set()  # what ends holds, and is not done yet
 
 
 def borrow() -> Worker:
@@ -343,11 +382,11 @@ def _give_seat() -> None:
         poller.post(poller.seat_some)
 
 
-def _attempt_in_turn(acquire: _Acquire) -> None:
+def _attempt_in_turn(acquire: Acquire) -> None:
     _pass_on(collections.deque([acquire]), besides=[])
 
 
-def _pass_on(acquires: "Deque[_Acquire]", besides: List[_Poller]) -> None:
+def _pass_on(acquires: "Deque[Acquire]", besides: List[_Poller]) -> None:
     for poller in list(_pollers):
         if poller not in besides and _leave(_pollers, poller):
             break
@@ -362,6 +401,14 @@ def _after_fork() -> None:
     _idle.clear()
     _pollers.clear()
     _seats[:] = [None] * MOST_WAITING
+    _ending.clear()
 
 
+def _at_exit() -> None:
+    end = time.monotonic() + 1
+    while _ending and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+atexit.register(_at_exit)
 os.register_at_fork(after_in_child=_after_fork)

@@ -163,7 +163,7 @@ void check_agreement(const domain_file& file, std::string_view name, const found
   std::memcpy(command.data(), words.data(), sizeof words);
   const std::string by = " (made by process " +
                          std::to_string(blocks::read(file, found.line, blocks::maker_word)) + ", " +
-                         in_a_line(command.data()) + ")";
+                         visible(command.data()) + ")";
   if (found.kind != &kind || is_semaphore(kind)) {
     const std::string is = described(*found.kind, found.parameters);
     throw domain_error(

@@ -80,9 +80,8 @@ template <template <class> class Inside>
     try {
       now = catalogue::checked(domain_defaults<parameters>(), set);
     } catch (const catalogue::bad_parameter& e) {
-      throw domain_error(
-          domain_error::reason::invalid,
-          in_a_line("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
+      throw domain_error(domain_error::reason::invalid, visible("parameter '" + e.given + "' of ") +
+                                                            std::string(name) + " " + e.why);
     }
     if constexpr (requires { now.t_dc; })
       if (now.t_dc < ranks)

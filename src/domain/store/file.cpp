@@ -496,12 +496,12 @@ std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
   return map_file(std::move(fd), at);
 }
 
-std::shared_ptr<domain_file> domain_file::open(std::string_view name,
-                                               const domain_options* create_as, unsigned mode) {
+std::shared_ptr<domain_file> domain_file::open(std::string_view name, const domain_options& what,
+                                               bool may_be_made) {
   check_domain_name(name);
-  if (!is_cluster_name(name)) return find_or_make(name, create_as, mode);
-  if (create_as != nullptr) check_options(*create_as);
-  const domain_place at = place_of(name, mode, create_as != nullptr ? create_as->group : "");
+  if (!is_cluster_name(name)) return find_or_make(name, what, may_be_made);
+  check_options(what);
+  const domain_place at = place_of(name, what.mode, what.group);
   if (auto file = open_at(at)) return file;
   const std::string domain(name.substr(cluster_prefix.size()));
   throw domain_error(domain_error::reason::missing,
@@ -513,24 +513,23 @@ std::shared_ptr<domain_file> domain_file::open(std::string_view name,
 std::shared_ptr<domain_file> domain_file::open_as_agent(std::string_view name,
                                                         const domain_options& create_as) {
   check_domain_name(name);
-  return find_or_make(name, &create_as, create_as.mode);
+  return find_or_make(name, create_as, true);
 }
 
 std::shared_ptr<domain_file> domain_file::find_or_make(std::string_view name,
-                                                       const domain_options* create_as,
-                                                       unsigned mode) {
-  if (create_as != nullptr) check_options(*create_as);
-  const std::string group = create_as != nullptr ? create_as->group : "";
+                                                       const domain_options& what,
+                                                       bool may_be_made) {
+  check_options(what);
   constexpr int tries = 1000;
   domain_place at;
   for (int i = 0; i < tries; ++i) {
-    at = place_of(name, mode, group);
+    at = place_of(name, what.mode, what.group);
     if (auto file = open_at(at)) return file;
-    if (create_as == nullptr)
+    if (!may_be_made)
       throw domain_error(
           domain_error::reason::missing,
           "domain " + std::string(name) + ": there is none (" + private_place(name).path + ")");
-    if (descriptor made = create(at, *create_as)) return map_file(std::move(made), at);
+    if (descriptor made = create(at, what)) return map_file(std::move(made), at);
   }
   throw domain_error(domain_error::reason::system,
                      at.path + ": is made and removed by others all the time");

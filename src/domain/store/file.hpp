@@ -26,10 +26,9 @@ class domain_file {
   domain_file(const domain_file&) = delete;
   domain_file& operator=(const domain_file&) = delete;
 
-  /// Shared by all of this process that open the same file. Without `create` only what exists;
-  /// `mode` 0 is any.
-  static std::shared_ptr<domain_file> open(std::string_view name, const domain_options* create,
-                                           unsigned mode);
+  /// Shared by all of this process that open the same file. It exists or, if it may be, is made.
+  static std::shared_ptr<domain_file> open(std::string_view name, const domain_options& what,
+                                           bool may_be_made);
   /// The file of a cluster's domain, which its agent makes and nobody else.
   static std::shared_ptr<domain_file> open_as_agent(std::string_view name,
                                                     const domain_options& create);
@@ -149,7 +148,7 @@ class domain_file {
 
  private:
   static std::shared_ptr<domain_file> find_or_make(std::string_view name,
-                                                   const domain_options* create, unsigned mode);
+                                                   const domain_options& what, bool may_be_made);
   template <class T>
   [[nodiscard]] T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(head_ + offset);

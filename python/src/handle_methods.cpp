@@ -1,0 +1,202 @@
+#include "handle_methods.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <string>
+
+#include "errors.hpp"
+#include "handle_object.hpp"
+
+namespace nb = nanobind;
+
+namespace lockflight::python {
+namespace {
+
+/// What `timeout` of an acquire means, as threading.Lock has it; without one it is `otherwise`.
+limit limit_of(bool blocking, nb::handle timeout, limit otherwise) {
+  double seconds = -1;
+  if (timeout.is_valid() && !timeout.is_none()) {
+    seconds = PyFloat_AsDouble(timeout.ptr());
+    if (seconds == -1 && PyErr_Occurred()) {
+      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+      PyErr_Clear();
+      refuse(PyExc_TypeError, "timeout " + std::string(nb::repr(timeout).c_str()) +
+                                  " (accepted: a number of seconds, or -1 to wait for ever)");
+    }
+  }
+  if (seconds == -1)
+    return !blocking ? limit::at_once() : timeout.is_valid() ? limit::for_ever() : otherwise;
+  const auto refuse_number = [&](const char* accepted) {
+    refuse(PyExc_ValueError,
+           "timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")");
+  };
+  if (!blocking) refuse_number("none with blocking=False");
+  constexpr double most = 9e9;
+  if (!(seconds >= 0) || seconds > most) refuse_number("0 to 9e9 seconds, or -1 to wait for ever");
+  return limit::of_ns(static_cast<std::uint64_t>(std::ceil(seconds * 1e9)));
+}
+
+/// Does `what` with the Handle. An exception of C++ becomes Python's.
+template <class What>
+PyObject* with(PyObject* self, What what) {
+  try {
+    if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "its __init__ has not been called");
+    return what(*nb::inst_ptr<handle_object>(self)).release().ptr();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const domain_error& e) {
+    raise_domain_error(e);
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+/// Raises the NotAcquired that Python makes, in the same words for threads and tasks.
+[[noreturn]] void raise_not_acquired(nb::handle self, const recipe& late) {
+  const nb::object error = self.attr("_not_acquired")(late.name);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  throw nb::python_error();
+}
+
+template <mode as>
+PyObject* call_acquire(PyObject* self, PyObject* args, PyObject* named) {
+  return with(self, [&](const handle_object& of) -> nb::object {
+    limit patience = of.patience();
+    if (named != nullptr || PyTuple_Size(args) != 0) {
+      static const char* const names[] = {"blocking", "timeout", nullptr};
+      int blocking = 1;
+      PyObject* timeout = nullptr;
+      if (PyArg_ParseTupleAndKeywords(args, named, "|pO:acquire", const_cast<char**>(names),
+                                      &blocking, &timeout) == 0)
+        throw nb::python_error();
+      patience = limit_of(blocking != 0, timeout, patience);
+    }
+    return nb::bool_(of.take(patience, as) == nullptr);
+  });
+}
+template <mode as>
+PyObject* call_release(PyObject* self, PyObject*) {
+  return with(self, [](const handle_object& of) {
+    of.release(as);
+    return nb::none();
+  });
+}
+PyObject* call_enter(PyObject* self, PyObject*) {
+  return with(self, [self](const handle_object& of) {
+    // What `as` gets is found first: nothing may fail any more once the lock is held.
+    nb::object entered = of.is_made_of_others() ? nb::getattr(self, "_entered") : nb::borrow(self);
+    if (const recipe* const late = of.take(of.patience())) raise_not_acquired(self, *late);
+    return entered;
+  });
+}
+PyObject* call_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  return with(self, [](const handle_object& of) {
+    of.leave();
+    return nb::none();
+  });
+}
+
+/// A table of CPython has functions of several types.
+template <class Function>
+PyCFunction method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"acquire", method(&call_acquire<mode::none>), METH_VARARGS | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=-1)\n--\n\n"
+     "Waits for the lock, at most `timeout` seconds unless that is -1. Whether it is held now."},
+    {"release", method(&call_release<mode::none>), METH_NOARGS,
+     "release($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+    {"acquire_shared", method(&call_acquire<mode::shared>), METH_VARARGS | METH_KEYWORDS,
+     "acquire_shared($self, /, blocking=True, timeout=-1)\n--\n\nAs acquire, beside other "
+     "readers."},
+    {"release_shared", method(&call_release<mode::shared>), METH_NOARGS,
+     "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+    {"__enter__", method(&call_enter), METH_NOARGS, nullptr},
+    {"__exit__", method(&call_exit), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+const PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
+
+/// The locks of Handles, in their order; with `shared` as readers hold them.
+std::vector<part> parts_of(const nb::list& handles, bool shared) {
+  std::vector<part> all;
+  for (const nb::handle each : handles)
+    for (const part& one : nb::cast<const handle_object&>(each).parts())
+      all.push_back({.of = one.of, .as = shared ? mode::shared : one.as});
+  return all;
+}
+
+/// For a task: whether this thread holds all now, for at most `seconds`. False: it was cancelled.
+bool acquire_unless(nb::handle self, cancellation& cancelled, nb::handle seconds) {
+  const auto& of = nb::cast<const handle_object&>(self);
+  const auto end = of.take_unless(cancelled, limit_of(true, seconds, of.patience()));
+  if (end.late != nullptr && !end.is_cancelled) raise_not_acquired(self, *end.late);
+  return !end.is_cancelled;
+}
+
+/// For a task: true if this thread holds all now, without waiting; None if it holds one of them for
+/// another task, so that another thread has to try; else the name of one that was not free.
+nb::object attempt(const handle_object& of) {
+  try {
+    if (of.is_in_use()) return nb::none();
+    const recipe* const late = of.take(limit::at_once());
+    if (late == nullptr) return nb::bool_(true);
+    return nb::str(late->name.c_str(), late->name.size());
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::held) throw;  // by another object of the name
+    return nb::none();
+  }
+}
+
+}  // namespace
+
+void add_handle(nb::module_& to) {
+  nb::class_<cancellation>(to, "Cancellation")
+      .def(nb::init<>())
+      .def("cancel", &cancellation::cancel);
+  nb::class_<handle_object>(to, "Handle", nb::type_slots(slots))
+      .def("__init__",
+           [](handle_object* self, const domain& in, const std::string& name,
+              const std::string& kind, const std::string& parameters, int units, bool raises,
+              bool reentrant) {
+             new (self) handle_object({.in = in,
+                                       .name = name,
+                                       .what = {.kind = kind, .parameters = parameters},
+                                       .units = units,
+                                       .raises = raises,
+                                       .reentrant = reentrant});
+           })
+      .def("__init__",
+           [](handle_object* self, const nb::list& handles, bool shared, nb::handle seconds) {
+             new (self) handle_object(parts_of(handles, shared),
+                                      limit_of(true, seconds, limit::for_ever()));
+           },
+           nb::arg(), nb::arg(), nb::arg().none())
+      .def("acquire_unless", &acquire_unless)
+      .def("attempt", &attempt)
+      .def("abandon", &handle_object::abandon)
+      .def("mark_consistent", &handle_object::mark_consistent)
+      .def("locked", &handle_object::locked)
+      .def("still_valid", &handle_object::still_valid)
+      .def(
+          "valid_for", &handle_object::valid_for,
+          "For how many seconds this holder is certainly alone, if its host does not hear from the "
+          "cluster again.\n\n0.0 if it is lost, or this thread does not hold; math.inf in the "
+          "domain of one machine. While the\nhost is a member, the time grows again and again.")
+      .def_prop_ro("held", &handle_object::held)
+      .def_prop_ro("lost", &handle_object::lost,
+                   "Whether this thread holds the lock and may not be alone any more, because its "
+                   "host was cut off\nfrom the cluster. It should stop what it does, and release.")
+      .def_prop_ro("owner_died", &handle_object::owner_died)
+      .def_prop_ro("token", &handle_object::token)
+      .def_prop_ro("unit", [](const handle_object& self) -> nb::object {
+        if (self.unit() < 0) return nb::none();
+        return nb::int_(self.unit());
+      });
+}
+
+}  // namespace lockflight::python

@@ -1,0 +1,269 @@
+#include "handle_object.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <ranges>
+#include <utility>
+
+#include "errors.hpp"
+#include "lockflight/named_control.hpp"
+#include "seconds.hpp"
+
+namespace lockflight::python {
+namespace {
+
+mode mode_of(const part& one, mode as) { return as == mode::none ? one.as : as; }
+
+/// Each thread has a handle of its own, so the library does not know that another one holds.
+void refuse_release_elsewhere(const recipe& of) {
+  const auto refused = [&](const char* by) {
+    return domain_error(domain_error::reason::not_held,
+                        "release of lock '" + of.name + "', which " + by);
+  };
+  if (is_held_by_parent(of))
+    throw refused(
+        "the parent of this process held when it forked (accepted: the parent releases it)");
+  const auto users = [&] {
+    const others_run meanwhile;
+    return of.in.users_of(of.name);
+  }();
+  if (std::ranges::any_of(users, &is_held_by_this_process))
+    throw refused(
+        "another thread of this process holds (accepted: the thread that acquired releases it)");
+}
+
+void release_one(const part& one, mode as) {
+  entry& mine = my_entry(one.of);
+  as = mode_of(one, as);
+  if (mine.again > 0 && as == mode::exclusive) [[unlikely]] {
+    --mine.again;
+    return;
+  }
+  try {
+    const call_in_progress call(*one.of);
+    mine.handle->release(as);
+  } catch (const domain_error& e) {
+    if (e.why == domain_error::reason::not_held) refuse_release_elsewhere(*one.of);
+    throw;
+  }
+}
+
+void check_can_share(const named_handle& handle) {
+  if (!handle.can_share())
+    throw domain_error(domain_error::reason::invalid,
+                       "lock '" + handle.name() +
+                           "': readers do not share it (accepted: a kind with readers, such as "
+                           "flight-rw)");
+}
+
+/// Whether the lock is held now.
+bool take_one(const part& one, limit patience, mode as) {
+  entry& mine = my_entry(one.of);
+  as = mode_of(one, as);
+  if (one.of->reentrant && as == mode::exclusive && mine.handle->held() == mode::exclusive)
+      [[unlikely]]
+    return ++mine.again, true;
+  if (as == mode::shared) check_can_share(*mine.handle);
+  {
+    call_in_progress call(*one.of);
+    if (!mine.used) [[unlikely]] {  // files may have to be opened and made
+      call.give_up_interpreter();
+      mine.used = true;
+    }
+    if (!mine.handle->acquire(as, patience)) return false;
+    if (call.never_returns()) [[unlikely]]
+      mine.handle->release(as);  // else the next holder would be told of a death
+  }
+  if (one.of->raises && mine.handle->owner_died()) {
+    release_one(one, as);  // an acquire that raises does not hold the lock
+    refuse(owner_died_type,
+           "lock '" + one.of->name +
+               "': a holder died, and what the lock guards may be half written (accepted: a Lock "
+               "with on_owner_died='tell', and mark_consistent)");
+  }
+  return true;
+}
+
+/// Calls `give` for each, the last first, and throws at the end what was thrown first.
+template <class Parts, class Give>
+void give_all(const Parts& parts, Give give) {
+  std::exception_ptr error;
+  for (const part& each : std::views::reverse(parts)) {
+    try {
+      give(each);
+    } catch (const std::exception&) {  // not the end of a thread, as which Python may unwind it
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+/// As handle_object::take(). `is_over` is asked before each lock.
+template <class IsOver>
+const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, IsOver is_over) {
+  const deadline until(patience);
+  for (auto each = parts.begin(); each != parts.end(); ++each) {
+    const auto give_back = [&] {
+      try {
+        give_all(std::ranges::subrange(parts.begin(), each),
+                 [&](const part& taken) { release_one(taken, as); });
+      } catch (const std::exception&) {  // the caller is told why there was no acquire
+      }
+    };
+    try {
+      if (!is_over() && take_one(*each, until.left(), as)) continue;
+    } catch (const std::exception&) {
+      give_back();
+      throw;
+    }
+    give_back();
+    return each->of.get();
+  }
+  return nullptr;
+}
+
+/// Makes a cancellation end the waits of this thread.
+class cancellable {
+ public:
+  cancellable(cancellation& by, const std::vector<part>& parts) : by_(by) {
+    std::vector<named_handle*> handles;
+    for (const part& each : parts) handles.push_back(my_entry(each.of).handle.get());
+    by_.set_waiting([handles] {
+      for (named_handle* each : handles) named_control(*each).ask_now();
+    });
+    ends_acquire = &by_;
+  }
+  cancellable(const cancellable&) = delete;
+  cancellable& operator=(const cancellable&) = delete;
+  ~cancellable() {
+    ends_acquire = nullptr;
+    by_.set_waiting(nullptr);
+  }
+
+ private:
+  cancellation& by_;
+};
+
+}  // namespace
+
+handle_object::handle_object(recipe made) {
+  parts_.push_back({.of = std::make_shared<const recipe>(std::move(made))});
+  my_entry(parts_.front().of);
+}
+
+handle_object::~handle_object() {
+  // In a handler of a signal the thread's table may be in use. It drops the handle later.
+  if (present_call != nullptr) return;
+  for (const part& each : parts_)
+    if (each.of.use_count() == 1) my_table().drop(each.of.get());
+}
+
+const recipe* handle_object::take(limit patience, mode as) const {
+  if (parts_.size() == 1) [[likely]]
+    return take_one(parts_.front(), patience, as) ? nullptr : parts_.front().of.get();
+  return take_all(parts_, patience, as, [] { return false; });
+}
+
+void handle_object::release(mode as) const {
+  give_all(parts_, [&](const part& each) { release_one(each, as); });
+}
+
+void handle_object::leave() const {
+  give_all(parts_, [](const part& each) {
+    try {
+      release_one(each, mode::none);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::not_held || !leaves_hold_of_parent(*each.of)) throw;
+    }
+  });
+}
+
+handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit patience) const {
+  const cancellable meanwhile(cancelled, parts_);
+  try {
+    const recipe* const late =
+        take_all(parts_, patience, mode::none, [&] { return cancelled.is_cancelled(); });
+    if (late == nullptr) return {};
+    return {.is_cancelled = cancelled.is_cancelled(), .late = late};
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::interrupted || !cancelled.is_cancelled()) throw;
+    return {.is_cancelled = true};
+  }
+}
+
+bool handle_object::is_in_use() const {
+  return std::ranges::any_of(
+      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
+}
+
+void handle_object::abandon() const {
+  for (const part& each : parts_) my_table().drop(each.of.get());
+}
+
+bool handle_object::held() const {
+  return std::ranges::all_of(
+      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
+}
+
+bool handle_object::owner_died() const {
+  return std::ranges::any_of(parts_, [](const part& each) {
+    const named_handle* const mine = holding_handle(*each.of);
+    return mine != nullptr && mine->owner_died();
+  });
+}
+
+void handle_object::mark_consistent() const {
+  for (const part& each : parts_) my_entry(each.of).handle->mark_consistent();
+}
+
+std::uint64_t handle_object::token() const {
+  const auto found = my_table().entries.find(parts_.front().of.get());
+  return found != my_table().entries.end() ? found->second.handle->token() : 0;
+}
+
+int handle_object::unit() const {
+  const named_handle* const mine = holding_handle(*parts_.front().of);
+  return mine != nullptr ? mine->unit() : -1;
+}
+
+bool handle_object::lost() const {
+  return std::ranges::any_of(parts_, [](const part& each) {
+    const named_handle* const mine = holding_handle(*each.of);
+    return mine != nullptr && mine->is_lost();
+  });
+}
+
+bool handle_object::still_valid() const {
+  return std::ranges::all_of(parts_, [](const part& each) {
+    const named_handle* const mine = holding_handle(*each.of);
+    return mine != nullptr ? mine->still_valid() : each.of->in.still_valid();
+  });
+}
+
+double handle_object::valid_for() const {
+  auto shortest = std::chrono::nanoseconds::max();
+  for (const part& each : parts_) {
+    const named_handle* const mine = holding_handle(*each.of);
+    shortest = std::min(shortest, mine != nullptr ? mine->valid_for() : std::chrono::nanoseconds{0});
+  }
+  return seconds_of(shortest);
+}
+
+bool handle_object::locked() const {
+  const auto is_locked = [](const part& one) {
+    const recipe& of = *one.of;
+    if (of.units == 0 && holding_handle(of) != nullptr) return true;
+    const others_run meanwhile;
+    for (const domain_lock& each : of.in.locks())
+      if (each.name == of.name)
+        return std::ranges::count_if(each.users, [](const lock_user& user) {
+                 return !user.dead && !user.waits();
+               }) >= std::max(1, of.units);
+    return false;
+  };
+  return std::ranges::any_of(parts_, is_locked);
+}
+
+}  // namespace lockflight::python

@@ -1,0 +1,199 @@
+"""Ways to hold locks: what a Mutex, a Semaphore, their shared() and within(), and all_of have in
+common. Each of them is for `with`, for `async with` and for a decorator. `with` is the work of
+_core.Handle, of which nothing is in Python."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Coroutine,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    cast,
+)
+
+from . import _core, _tasks
+from ._domains import LockUser, users_of
+
+if TYPE_CHECKING:
+    from ._locks import Named
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class NotAcquired(TimeoutError):
+    """A lock was not free in time. `name` is that of the lock, and `holders` are those that hold
+    it, the longest first. `holder`, `command`, `since` and `host` are about the first of them;
+    `holder` is None if nobody held it any more when that was read."""
+
+    def __init__(self, text: str, name: str, holders: List[LockUser]) -> None:
+        super().__init__(text)
+        self.name = name
+        self.holders = holders
+        self.holder = holders[0] if holders else None
+        self.command = self.holder.command if self.holder else ""
+        self.since = self.holder.since if self.holder else 0.0
+        self.host = self.holder.host if self.holder else ""
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.name, self.holders)
+
+
+class Way(_core.Handle):
+    """One lock or several, how they are held, and how long `with` waits for them."""
+
+    _seconds: Optional[float] = None
+
+    @property
+    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+        """The locks in the order in which they are acquired, and whether as a reader."""
+        raise NotImplementedError
+
+    @property
+    def _entered(self) -> "Way":
+        """What `as` gets."""
+        return self
+
+    def _only(self, parts: "List[Tuple[Named, bool]]") -> "Way":
+        """The same with less locks."""
+        members = [Block(lock, shared=True) if shared else lock for lock, shared in parts]
+        return Block(AllOf(members), seconds=self._seconds)
+
+    def within(self, seconds: float) -> "Block":
+        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
+        a TimeoutError and says who holds the lock."""
+        return Block(self, seconds=seconds)
+
+    def _not_acquired(self, name: str) -> NotAcquired:
+        """Also called by the part in C++."""
+        lock = next(each for each, _ in self._parts if each.name == name)
+        holders = [each for each in users_of(lock.domain, name) if each.what != "waits"]
+        text = f"lock {name!r} was not free in {self._seconds or 0:g} s"
+        if holders:
+            first, others = holders[0], len(holders) - 1
+            where = f" on {first.host}" if first.host else ""
+            namespace = " in another PID namespace" if first.has_foreign_pid else ""
+            text += f": held by {first.command}{where} (pid {first.pid}{namespace})"
+            if others:
+                text += f" and {others} other{'s' if others > 1 else ''}"
+            text += f" for {time.monotonic() - first.since:.1f} s"
+        return NotAcquired(text, name, holders)
+
+    # Each task of asyncio that calls these holds, also if another one runs what they return, such as
+    # that of asyncio.wait_for(lock.__aenter__(), 5).
+
+    def __aenter__(self) -> "Coroutine[Any, Any, Any]":
+        return _tasks.enter(self, _tasks.current())
+
+    def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> "Coroutine[Any, Any, None]":
+        return _tasks.leave(self, _tasks.current())
+
+    def __call__(self, function: _Function) -> _Function:
+        """`@lock` before a function or a coroutine function: each call acquires the lock, and
+        releases it at the end. A function that calls itself would wait for itself, which raises
+        DomainError."""
+        if not callable(function):
+            raise TypeError(f"{function!r} under {self!r} (accepted: a function)")
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function!r} under {self!r}, a generator, which runs after the call (accepted: a "
+                "function that takes the lock inside)"
+            )
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def call_async(*arguments: Any, **named: Any) -> Any:
+                async with self:
+                    return await function(*arguments, **named)
+
+            return cast(_Function, call_async)
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            with self:
+                return function(*arguments, **named)
+
+        return cast(_Function, call)
+
+
+class Block(Way):
+    """What shared() and within() return: the way `of`, as a reader or with a limit. A block begins
+    with what that way gives to `as`."""
+
+    def __init__(self, of: Way, shared: bool = False, seconds: Optional[float] = None) -> None:
+        self._of, self._shared = of, shared
+        self._seconds = of._seconds if seconds is None or seconds == -1 else seconds
+        super().__init__([of], shared, self._seconds)
+
+    @property
+    def _entered(self) -> Way:
+        return self._of._entered if isinstance(self._of, Block) else self._of
+
+    @property
+    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+        return [(lock, shared or self._shared) for lock, shared in self._of._parts]
+
+    @property
+    def _is_reader_of_one(self) -> bool:
+        """For all_of, whose members have no limits of their own."""
+        return self._shared and self._seconds is None
+
+    def shared(self) -> "Block":
+        """Of a SharedMutex: `with lock.within(5).shared():`."""
+        if not hasattr(self._entered, "shared"):
+            raise TypeError(f"shared() of {self!r} (accepted: that of a SharedMutex)")
+        return Block(self, shared=True)
+
+    def __repr__(self) -> str:
+        shared = ".shared()" if self._shared else ""
+        return f"{self._of!r}{shared or f'.within({self._seconds!r})'}"
+
+    def __reduce__(self) -> Any:
+        return Block, (self._of, self._shared, None if self._shared else self._seconds)
+
+
+class AllOf(Way):
+    """Locks that are acquired together, all of them or none: what `lockflight.all_of` returns.
+
+    An acquire takes the locks in the order of their domains and names, whatever the order in which
+    they were given. While it waits for one, it holds only locks that come before that one. So
+    threads that want overlapping sets do not wait for each other in a circle."""
+
+    def __init__(self, members: "List[Way]") -> None:
+        if not members:
+            raise ValueError("all_of: no lock (accepted: one lock or more)")
+
+        def key(of: Way) -> "Tuple[str, str]":
+            return of._parts[0][0]._key
+
+        self._members = sorted(members, key=key)
+        for one, next_one in zip(self._members, self._members[1:]):
+            if key(one) == key(next_one):
+                name = key(one)[1]
+                raise ValueError(f"all_of: lock {name!r} of one domain twice (accepted: each lock once)")
+        super().__init__(self._members, False, None)
+
+    @property
+    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+        return [part for each in self._members for part in each._parts]
+
+    def __repr__(self) -> str:
+        return f"lockflight.all_of({', '.join(map(repr, self._members))})"
+
+    def __reduce__(self) -> Any:
+        return AllOf, (self._members,)
