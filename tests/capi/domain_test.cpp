@@ -419,6 +419,46 @@ TEST_F(CapiDomain, OneAcquireForAllModesAndLimits) {
   fine(lockflight_named_destroy(b), "destroy");
 }
 
+TEST_F(CapiDomain, TheHolderOfAnyOfSeveralLocksIsSaid) {
+  lockflight_named* both = nullptr;
+  lockflight_named* const two = lock("two");
+  const char* const names[]{"one", "two"};
+  fine(lockflight_named_create_several(domain_, names, 2, &both), "create_several");
+  lockflight_holder who{};
+  refused(lockflight_named_holder(both, &who), LOCKFLIGHT_UNKNOWN, "nobody holds");
+  std::thread([&] {
+    fine(lockflight_named_lock(two), "lock");
+    fine(lockflight_named_holder(both, &who), "holder");
+    EXPECT_EQ(who.holders, 1);
+    EXPECT_EQ(who.pid, getpid());
+    fine(lockflight_named_unlock(two), "unlock");
+  }).join();
+  fine(lockflight_named_destroy(both), "destroy");
+  fine(lockflight_named_destroy(two), "destroy");
+}
+
+TEST_F(CapiDomain, ASemaphoreIsANamedHandleToo) {
+  lockflight_named* slot = nullptr;
+  lockflight_named* const a = lock("a");
+  fine(lockflight_named_create_semaphore(domain_, "s", 2, &slot), "create_semaphore");
+  refused(lockflight_named_acquire(slot, LOCKFLIGHT_SHARED, 0), LOCKFLIGHT_WRONG_KIND,
+          "semaphore 's'");
+  int unit = -1;
+  refused(lockflight_named_unit(slot, &unit), LOCKFLIGHT_NOT_HELD, "unit of semaphore 's'");
+  fine(lockflight_named_acquire(slot, LOCKFLIGHT_EXCLUSIVE, 0), "acquire");
+  fine(lockflight_named_unit(slot, &unit), "unit");
+  EXPECT_EQ(unit, 0);
+  fine(lockflight_named_release(slot), "release");
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unit(a, &unit), "unit");
+  EXPECT_EQ(unit, -1);
+  fine(lockflight_named_unlock(a), "unlock");
+  refused(lockflight_named_create_semaphore(domain_, nullptr, 2, &slot), LOCKFLIGHT_INVALID,
+          "name NULL");
+  fine(lockflight_named_destroy(slot), "destroy");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
 TEST_F(CapiDomain, AHandleWhoseThreadHasEndedCanBeDestroyed) {
   lockflight_named* lock = nullptr;
   lockflight_semaphore* semaphore = nullptr;
