@@ -245,9 +245,8 @@ int forget(const domain_name& named, const std::string& name, console& out) {
       why = std::string_view(e.what()).substr(std::string_view(e.what()).rfind(": ") + 2);
     throw refuse("NAME", name, "a lock that nobody holds or awaits; " + why);
   }
-  throw refuse(
-      "NAME", name,
-      fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", named.name));
+  throw refuse("NAME", name,
+               fmt::format("a lock of the domain; {} lists them", command_that_shows(in)));
 }
 
 /// With --domain, what would be DOMAIN is NAME.
