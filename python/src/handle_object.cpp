@@ -194,8 +194,8 @@ handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit
 }
 
 bool handle_object::is_in_use() const {
-  return std::ranges::any_of(
-      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
+  return std::ranges::any_of(parts_,
+                             [](const part& each) { return holding_handle(*each.of) != nullptr; });
 }
 
 void handle_object::abandon() const {
@@ -203,8 +203,8 @@ void handle_object::abandon() const {
 }
 
 bool handle_object::held() const {
-  return std::ranges::all_of(
-      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
+  return std::ranges::all_of(parts_,
+                             [](const part& each) { return holding_handle(*each.of) != nullptr; });
 }
 
 bool handle_object::owner_died() const {
@@ -246,7 +246,8 @@ double handle_object::valid_for() const {
   auto shortest = std::chrono::nanoseconds::max();
   for (const part& each : parts_) {
     const named_handle* const mine = holding_handle(*each.of);
-    shortest = std::min(shortest, mine != nullptr ? mine->valid_for() : std::chrono::nanoseconds{0});
+    shortest =
+        std::min(shortest, mine != nullptr ? mine->valid_for() : std::chrono::nanoseconds{0});
   }
   return seconds_of(shortest);
 }
