@@ -61,7 +61,7 @@ struct domain_error : std::runtime_error {
     not_held,      ///< release: the caller does not hold the lock
     held,          ///< acquire: the caller holds the lock already; remove: the lock is held
     wrong_thread,  ///< the handle was used by another thread, or after a fork
-    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with)
+    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
     system,        ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
@@ -88,6 +88,12 @@ struct domain_options {
   /// user that has a domain of that name; if there is none and the domain is made, it is the
   /// effective group of the process.
   std::string group = "";
+};
+
+/// What tells apart the domains of one name that a user can open.
+struct domain_owner {
+  unsigned mode = 0600;
+  std::string group = "";  ///< the number of the group, with mode 0660
 };
 
 /// The domain that commands and handles use if they do not name one.
@@ -142,16 +148,16 @@ struct lock_user {
   [[nodiscard]] int running_pid() const { return guarded_pid != 0 ? guarded_pid : pid; }
 };
 struct domain_lock {
-  std::string name;
-  std::string kind;  ///< "semaphore" for a named_semaphore
-  std::string parameters;
+  std::string name = "";
+  std::string kind = "";  ///< "semaphore" for a named_semaphore
+  std::string parameters = "";
   int units = 0;               ///< of a semaphore; 0: it is a lock
   std::uint64_t token = 0;     ///< the token of the last exclusive acquire; 0: there was none
   std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
   std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;     ///< of a semaphore: in some unit
   /// The holders, and then the waiters, each the longest first.
-  std::vector<lock_user> users;
+  std::vector<lock_user> users = {};
 };
 /// A participant of a circle. It holds what the one before it waits for, or is inside of a
 /// `lockflight run` that does, and waits for what the next one holds.
@@ -185,13 +191,18 @@ class domain {
   /// group. Throws domain_error (disagrees) if several groups of the user have a domain of that
   /// name and `group` does not say which one is meant, or if the user has one with another mode.
   [[nodiscard]] static domain open(std::string_view name, const domain_options& what = {});
-  /// Opens the domain if it exists; otherwise throws domain_error (missing).
-  [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0);
+  /// Opens the domain if it exists; otherwise throws domain_error (missing). Mode and group are
+  /// those of domain_options.
+  [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0,
+                                     const std::string& group = "");
   /// Removes the domain with all its locks. Returns false if there is none. Throws domain_error
   /// (held) if a living thread has a slot, unless `force` is true.
-  static bool remove(std::string_view name, bool force = false, unsigned mode = 0);
+  static bool remove(std::string_view name, bool force = false, unsigned mode = 0,
+                     const std::string& group = "");
   /// The names of the domains that this user can open.
   [[nodiscard]] static std::vector<std::string> list();
+  /// Whose domains of that name this user can open: the user's own first.
+  [[nodiscard]] static std::vector<domain_owner> owners_of(std::string_view name);
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;

@@ -390,8 +390,32 @@ int lockflight_named_create(lockflight_domain* domain, const char* name,
                             const struct lockflight_named_options* options,
                             lockflight_named** lock);
 
-/* Ends the handle. LOCKFLIGHT_HELD: this thread holds the lock with it, and nothing is done. */
+/* Makes a handle of several locks of the kind "flight-rw", which are acquired together: all of them
+ * or none, in the order of the bytes of their names, so that threads with overlapping sets do not
+ * deadlock. The calls below are about all of them; the token is that of the first in that order.
+ *
+ * LOCKFLIGHT_INVALID: also if `count` is below 1, or a name is there twice. The other codes are
+ * those of lockflight_named_create. */
+int lockflight_named_create_several(lockflight_domain* domain, const char* const* names, int count,
+                                    lockflight_named** lock);
+
+/* Ends the handle. LOCKFLIGHT_HELD: a thread holds the lock with it, and nothing is done. If the
+ * thread that held has ended, the handle holds nothing. */
 int lockflight_named_destroy(lockflight_named* lock);
+
+/* How a lock is held. */
+enum lockflight_mode { LOCKFLIGHT_SHARED = 1, LOCKFLIGHT_EXCLUSIVE = 2 };
+
+/* Acquires the lock in that mode and waits for at most the given nanoseconds: 0 is an attempt, and
+ * UINT64_MAX is for ever. All other acquires are this one with other names, and have its codes.
+ *
+ * LOCKFLIGHT_BUSY: the lock was not free in time. LOCKFLIGHT_INVALID: also for another mode.
+ * LOCKFLIGHT_WRONG_KIND: the lock cannot be shared. The other codes are those of
+ * lockflight_named_lock. */
+int lockflight_named_acquire(lockflight_named* lock, int mode, uint64_t nanoseconds);
+/* Releases it, in whichever mode it is held. The next holder sees what this thread wrote before.
+ * LOCKFLIGHT_NOT_HELD. LOCKFLIGHT_INVALID: the handle belongs to another thread. */
+int lockflight_named_release(lockflight_named* lock);
 
 /* Waits until this thread holds the lock alone. If all slots of the domain are taken, the thread
  * first waits for a slot.
@@ -399,9 +423,10 @@ int lockflight_named_destroy(lockflight_named* lock);
  * LOCKFLIGHT_OWNER_DIED: this thread holds the lock, and a thread that held it before has died, so
  * the data may be half written. Every later acquire returns this code, too, until a holder calls
  * lockflight_named_mark_consistent. LOCKFLIGHT_HELD: this thread holds the lock already, with this
- * handle or another one; named locks are not recursive. LOCKFLIGHT_FULL: the domain has no room
- * left. LOCKFLIGHT_INVALID: the handle belongs to another thread. LOCKFLIGHT_REMOVED.
- * LOCKFLIGHT_INTERRUPTED. */
+ * handle, or with another one unless both share; named locks are not recursive. LOCKFLIGHT_FULL:
+ * the domain has no room left. LOCKFLIGHT_INVALID: the handle belongs to another thread.
+ * LOCKFLIGHT_REMOVED. LOCKFLIGHT_INTERRUPTED, also if the program has left the last call of this
+ * handle by siglongjmp: what that call had begun is undone now. */
 int lockflight_named_lock(lockflight_named* lock);
 /* The same without waiting: if the lock is not free now, returns LOCKFLIGHT_BUSY. */
 int lockflight_named_try_lock(lockflight_named* lock);
@@ -476,7 +501,7 @@ typedef struct lockflight_semaphore lockflight_semaphore;
  * lock's, or a semaphore's with another N; the message names both. LOCKFLIGHT_FULL. */
 int lockflight_semaphore_create(lockflight_domain* domain, const char* name, int units,
                                 lockflight_semaphore** semaphore);
-/* Ends the handle. LOCKFLIGHT_HELD: this thread holds a unit with it, and nothing is done. */
+/* Ends the handle. LOCKFLIGHT_HELD: a thread holds a unit with it, and nothing is done. */
 int lockflight_semaphore_destroy(lockflight_semaphore* semaphore);
 
 /* Waits until this thread holds a unit.

@@ -24,6 +24,11 @@ class named_control {
   /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
   /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();
+  /// For a handle whose lock is for a process that is yet to be started: whatever it acquires
+  /// counts as after finish(), until one of the two calls below extends it. So nobody learns of a
+  /// death if this process dies while it waits for the other names, or before it starts that
+  /// process.
+  void guard_nothing_yet();
   /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
   /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;

@@ -1,10 +1,8 @@
 // The functions of lockflight.h that are the same on every fabric.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <ctime>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "capi/participant.hpp"
@@ -12,7 +10,11 @@
 namespace lockflight::capi {
 namespace {
 
-using hold = handle::hold;
+using catalogue::exclusive_hold;
+using catalogue::hold;
+using catalogue::no_hold;
+using catalogue::shared_hold;
+using catalogue::upgrade_hold;
 
 lockflight_participant& participant(lockflight_participant* me) {
   return need(me, "me",
@@ -53,19 +55,22 @@ handle& live_upgradable(handle* given) {
 }
 
 void require_free(const handle& of, const char* call) {
-  if (of.held != hold::none)
+  if (of.held != no_hold)
     throw refusal(LOCKFLIGHT_HELD, std::string(call) + " of " + of.name +
                                        ", which this participant holds already (accepted: a lock "
                                        "that it does not hold)");
 }
 
+[[nodiscard]] const char* described(hold how) {
+  if (how.for_upgrade) return "holds for upgrade";
+  if (how.as == mode::none) return "does not hold";
+  return how.as == mode::exclusive ? "holds exclusively" : "holds with other readers";
+}
+
 void require_held(const handle& of, hold how, const char* call) {
-  if (of.held == how) return;
-  constexpr std::array<const char*, 4> words{"does not hold", "holds exclusively",
-                                             "holds with other readers", "holds for upgrade"};
-  throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
-                                         ", which this participant " +
-                                         words[static_cast<std::size_t>(of.held)]);
+  if (of.held != how)
+    throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
+                                           ", which this participant " + described(of.held));
 }
 
 // ---- creating ----
@@ -96,67 +101,34 @@ int destroy(handle* given) {
 
 // ---- locking ----
 
-/// The calls for one way of holding a lock.
-struct way {
-  hold how;
-  handle& (*of)(handle*);
-  bool (any_lock::*lock)();
-  bool (any_lock::*try_lock)();
-  void (any_lock::*unlock)();
-  bool (any_lock::*try_lock_within)(std::uint64_t);
-  bool catalogue::abilities::*times;
-};
-constexpr way exclusively{hold::exclusive,
-                          live,
-                          &any_lock::lock,
-                          &any_lock::try_lock,
-                          &any_lock::unlock,
-                          &any_lock::try_lock_within,
-                          &catalogue::abilities::times};
-constexpr way with_readers{hold::shared,
-                           live_shared,
-                           &any_lock::lock_shared,
-                           &any_lock::try_lock_shared,
-                           &any_lock::unlock_shared,
-                           &any_lock::try_lock_shared_within,
-                           &catalogue::abilities::times_shared};
-constexpr way for_upgrade{hold::upgrade,
-                          live_upgradable,
-                          &any_lock::lock_upgrade,
-                          &any_lock::try_lock_upgrade,
-                          &any_lock::unlock_upgrade,
-                          nullptr,
-                          nullptr};
+/// The handle, if it can be held so.
+handle& live_for(handle* given, hold how) {
+  if (how.for_upgrade) return live_upgradable(given);
+  return how.as == mode::shared ? live_shared(given) : live(given);
+}
 
-int lock(handle* given, const way& w) {
+int acquire(handle* given, hold how, limit patience, const char* call, bool leaves = false) {
   return guarded([&] {
-    handle& it = w.of(given);
-    require_free(it, "lock");
-    ((*it.lock).*w.lock)();
-    it.held = w.how;
+    handle& it = live_for(given, how);
+    require_free(it, call);
+    if (leaves)
+      need_ability(
+          it,
+          how == shared_hold ? &catalogue::abilities::times_shared : &catalogue::abilities::times,
+          "a waiter cannot leave");
+    any_lock& lock = *it.lock;
+    const bool had =
+        how.for_upgrade ? lock.turn(no_hold, how, patience) : lock.acquire(how.as, patience);
+    if (!had) return LOCKFLIGHT_BUSY;
+    it.held = how;
     return LOCKFLIGHT_OK;
   });
 }
 
-int try_lock(handle* given, const way& w) {
-  return guarded([&] {
-    handle& it = w.of(given);
-    require_free(it, "try_lock");
-    if (!((*it.lock).*w.try_lock)()) return LOCKFLIGHT_BUSY;
-    it.held = w.how;
-    return LOCKFLIGHT_OK;
-  });
-}
-
-int try_lock_for(handle* given, const way& w, std::uint64_t nanoseconds) {
-  return guarded([&] {
-    handle& it = w.of(given);
-    require_free(it, "try_lock_for");
-    need_ability(it, w.times, "a waiter cannot leave");
-    if (!((*it.lock).*w.try_lock_within)(nanoseconds)) return LOCKFLIGHT_BUSY;
-    it.held = w.how;
-    return LOCKFLIGHT_OK;
-  });
+int lock(handle* given, hold how) { return acquire(given, how, limit::for_ever(), "lock"); }
+int try_lock(handle* given, hold how) { return acquire(given, how, limit::at_once(), "try_lock"); }
+int try_lock_for(handle* given, hold how, std::uint64_t nanoseconds) {
+  return acquire(given, how, limit::of_ns(nanoseconds), "try_lock_for", true);
 }
 
 /// From now until the moment; 0 if it has passed.
@@ -174,36 +146,34 @@ std::uint64_t nanoseconds_until(const timespec& moment) {
       std::max<std::int64_t>(0, seconds * second + moment.tv_nsec - now.tv_nsec));
 }
 
-int try_lock_until(handle* given, const way& w, const timespec* moment) {
+int try_lock_until(handle* given, hold how, const timespec* moment) {
   std::uint64_t patience = 0;
   const int code = guarded([&] {
     patience = nanoseconds_until(need(moment, "moment", "of TIME_UTC"));
     return LOCKFLIGHT_OK;
   });
-  return code == LOCKFLIGHT_OK ? try_lock_for(given, w, patience) : code;
+  return code == LOCKFLIGHT_OK ? try_lock_for(given, how, patience) : code;
 }
 
-int unlock(handle* given, const way& w) {
+int unlock(handle* given, hold how) {
   return guarded([&] {
-    handle& it = w.of(given);
-    require_held(it, w.how, "unlock");
-    it.held = hold::none;
-    ((*it.lock).*w.unlock)();
+    handle& it = live_for(given, how);
+    require_held(it, how, "unlock");
+    it.held = no_hold;
+    if (how.for_upgrade)
+      static_cast<void>(it.lock->turn(how, no_hold, limit::for_ever()));
+    else
+      it.lock->release(how.as);
     return LOCKFLIGHT_OK;
   });
 }
 
-/// From one way of holding to another. A call that returns false has changed nothing.
-template <class Said>
-int turn(handle* given, hold from, hold to, Said (any_lock::*into)(), const char* call) {
+/// From one way of holding to another.
+int turn(handle* given, hold from, hold to, const char* call) {
   return guarded([&] {
     handle& it = live_upgradable(given);
     require_held(it, from, call);
-    if constexpr (std::is_same_v<Said, bool>) {
-      if (!((*it.lock).*into)()) return LOCKFLIGHT_BUSY;
-    } else {
-      ((*it.lock).*into)();
-    }
+    if (!it.lock->turn(from, to, limit::for_ever())) return LOCKFLIGHT_BUSY;
     it.held = to;
     return LOCKFLIGHT_OK;
   });
@@ -293,85 +263,81 @@ int lockflight_shared_mutex_create(lockflight_participant* me,
 int lockflight_mutex_destroy(lockflight_mutex* mutex) { return capi::destroy(mutex); }
 int lockflight_shared_mutex_destroy(lockflight_shared_mutex* mutex) { return capi::destroy(mutex); }
 
-int lockflight_mutex_lock(lockflight_mutex* mutex) { return capi::lock(mutex, capi::exclusively); }
+int lockflight_mutex_lock(lockflight_mutex* mutex) {
+  return capi::lock(mutex, capi::exclusive_hold);
+}
 int lockflight_mutex_try_lock(lockflight_mutex* mutex) {
-  return capi::try_lock(mutex, capi::exclusively);
+  return capi::try_lock(mutex, capi::exclusive_hold);
 }
 int lockflight_mutex_try_lock_for(lockflight_mutex* mutex, uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::exclusively, nanoseconds);
+  return capi::try_lock_for(mutex, capi::exclusive_hold, nanoseconds);
 }
 int lockflight_mutex_try_lock_until(lockflight_mutex* mutex, const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::exclusively, moment);
+  return capi::try_lock_until(mutex, capi::exclusive_hold, moment);
 }
 int lockflight_mutex_unlock(lockflight_mutex* mutex) {
-  return capi::unlock(mutex, capi::exclusively);
+  return capi::unlock(mutex, capi::exclusive_hold);
 }
 
 int lockflight_shared_mutex_lock(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::exclusively);
+  return capi::lock(mutex, capi::exclusive_hold);
 }
 int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::exclusively);
+  return capi::try_lock(mutex, capi::exclusive_hold);
 }
 int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::exclusively, nanoseconds);
+  return capi::try_lock_for(mutex, capi::exclusive_hold, nanoseconds);
 }
 int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex,
                                            const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::exclusively, moment);
+  return capi::try_lock_until(mutex, capi::exclusive_hold, moment);
 }
 int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::exclusively);
+  return capi::unlock(mutex, capi::exclusive_hold);
 }
 
 int lockflight_shared_mutex_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::with_readers);
+  return capi::lock(mutex, capi::shared_hold);
 }
 int lockflight_shared_mutex_try_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::with_readers);
+  return capi::try_lock(mutex, capi::shared_hold);
 }
 int lockflight_shared_mutex_try_lock_shared_for(lockflight_shared_mutex* mutex,
                                                 uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::with_readers, nanoseconds);
+  return capi::try_lock_for(mutex, capi::shared_hold, nanoseconds);
 }
 int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex,
                                                   const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::with_readers, moment);
+  return capi::try_lock_until(mutex, capi::shared_hold, moment);
 }
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::with_readers);
+  return capi::unlock(mutex, capi::shared_hold);
 }
 
 int lockflight_shared_mutex_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::for_upgrade);
+  return capi::lock(mutex, capi::upgrade_hold);
 }
 int lockflight_shared_mutex_try_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::for_upgrade);
+  return capi::try_lock(mutex, capi::upgrade_hold);
 }
 int lockflight_shared_mutex_unlock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::for_upgrade);
+  return capi::unlock(mutex, capi::upgrade_hold);
 }
 
 int lockflight_shared_mutex_unlock_upgrade_and_lock(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::hold::upgrade, capi::hold::exclusive,
-                    &capi::any_lock::unlock_upgrade_and_lock, "unlock_upgrade_and_lock");
+  return capi::turn(mutex, capi::upgrade_hold, capi::exclusive_hold, "unlock_upgrade_and_lock");
 }
 int lockflight_shared_mutex_try_unlock_shared_and_lock(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::hold::shared, capi::hold::exclusive,
-                    &capi::any_lock::try_unlock_shared_and_lock, "try_unlock_shared_and_lock");
+  return capi::turn(mutex, capi::shared_hold, capi::exclusive_hold, "try_unlock_shared_and_lock");
 }
 int lockflight_shared_mutex_unlock_and_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::hold::exclusive, capi::hold::shared,
-                    &capi::any_lock::unlock_and_lock_shared, "unlock_and_lock_shared");
+  return capi::turn(mutex, capi::exclusive_hold, capi::shared_hold, "unlock_and_lock_shared");
 }
 int lockflight_shared_mutex_unlock_and_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::hold::exclusive, capi::hold::upgrade,
-                    &capi::any_lock::unlock_and_lock_upgrade, "unlock_and_lock_upgrade");
+  return capi::turn(mutex, capi::exclusive_hold, capi::upgrade_hold, "unlock_and_lock_upgrade");
 }
 int lockflight_shared_mutex_unlock_upgrade_and_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::hold::upgrade, capi::hold::shared,
-                    &capi::any_lock::unlock_upgrade_and_lock_shared,
-                    "unlock_upgrade_and_lock_shared");
+  return capi::turn(mutex, capi::upgrade_hold, capi::shared_hold, "unlock_upgrade_and_lock_shared");
 }
 
 // ---- words ----

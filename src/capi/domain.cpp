@@ -1,31 +1,36 @@
-// The functions of lockflight.h for domains and named locks.
+// The functions of lockflight.h for domains and named locks. A lock, several locks and a semaphore
+// are one kind of handle; the functions of semaphores are those of locks by other names.
 #include "lockflight/domain.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "capi/error.hpp"
+#include "lockflight/named_control.hpp"
 
 struct lockflight_domain {
   lockflight::domain it;
 };
 
-struct lockflight_named {
-  lockflight::domain in;
-  lockflight::named_lock it;
+namespace lockflight::capi {
+struct named {
+  domain in;
+  named_handle it;
 };
+}  // namespace lockflight::capi
 
-struct lockflight_semaphore {
-  lockflight::domain in;
-  lockflight::named_semaphore it;
-};
+struct lockflight_named : lockflight::capi::named {};
+struct lockflight_semaphore : lockflight::capi::named {};
 
 namespace lockflight::capi {
 namespace {
+
+static_assert(LOCKFLIGHT_SHARED == static_cast<int>(mode::shared) &&
+              LOCKFLIGHT_EXCLUSIVE == static_cast<int>(mode::exclusive));
 
 lockflight_code code_of(domain_error::reason why) {
   using reason = domain_error::reason;
@@ -66,170 +71,167 @@ int guarded_domain(Call call) noexcept {
   });
 }
 
-named_lock& live(lockflight_named* given) {
-  return need(given, "lock", "one that lockflight_named_create has made").it;
-}
-const named_lock& live(const lockflight_named* given) {
-  return need(given, "lock", "one that lockflight_named_create has made").it;
-}
-
-named_semaphore& live(lockflight_semaphore* given) {
-  return need(given, "semaphore", "one that lockflight_semaphore_create has made").it;
-}
-const named_semaphore& live(const lockflight_semaphore* given) {
-  return need(given, "semaphore", "one that lockflight_semaphore_create has made").it;
+/// A handle as a caller gives it, and what it is called.
+struct argument {
+  const named* it;
+  const char* type;
+  const char* prefix;  ///< of its functions
+};
+argument given(const lockflight_named* lock) { return {lock, "lock", "lockflight_named"}; }
+argument given(const lockflight_semaphore* semaphore) {
+  return {semaphore, "semaphore", "lockflight_semaphore"};
 }
 
-std::string described(const named_lock& lock) { return "lock '" + lock.name() + "'"; }
-std::string described(const named_semaphore& semaphore) {
-  return "semaphore '" + semaphore.name() + "'";
+const named& live(const argument& from) {
+  const std::string accepted = std::string("one that ") + from.prefix + "_create has made";
+  return need(from.it, from.type, accepted.c_str());
+}
+// The caller had a pointer to what is not const where the function changes the handle.
+named_handle& changeable(const argument& from) { return const_cast<named&>(live(from)).it; }
+
+std::string described(const argument& of) {
+  return std::string(of.type) + " '" + of.it->it.name() + "'";
 }
 
-// What follows is the same for a lock and for a semaphore, whose unit is held as a lock is.
-
-template <class Held>
-void require_holding(const Held& it, const char* what) {
+const named_handle& holding(const argument& of, const char* what) {
+  const named_handle& it = live(of).it;
   if (!it.is_held())
     throw refusal(LOCKFLIGHT_NOT_HELD,
-                  std::string(what) + " of " + described(it) + ", which this thread does not hold");
+                  std::string(what) + " of " + described(of) + ", which this thread does not hold");
+  return it;
 }
+
 /// The code of an acquire that has succeeded.
-template <class Held>
-int told(const Held& it) {
-  if (!it.owner_died()) return LOCKFLIGHT_OK;
-  return lockflight_detail_fail(
-      LOCKFLIGHT_OWNER_DIED,
-      (described(it) + " is held, and a holder before has died (" +
-       (std::is_same_v<Held, named_lock> ? "lockflight_named" : "lockflight_semaphore") +
-       "_mark_consistent ends this)")
-          .c_str());
+int told(const argument& of) {
+  if (!of.it->it.owner_died()) return LOCKFLIGHT_OK;
+  return lockflight_detail_fail(LOCKFLIGHT_OWNER_DIED,
+                                (described(of) + " is held, and a holder before has died (" +
+                                 of.prefix + "_mark_consistent ends this)")
+                                    .c_str());
 }
+
+int acquire(const argument& of, int as, std::uint64_t nanoseconds) {
+  return guarded_domain([&] {
+    named_handle& it = changeable(of);
+    if (as != LOCKFLIGHT_SHARED && as != LOCKFLIGHT_EXCLUSIVE)
+      throw refusal(LOCKFLIGHT_INVALID, "mode " + std::to_string(as) +
+                                            " (accepted: LOCKFLIGHT_SHARED, LOCKFLIGHT_EXCLUSIVE)");
+    if (as == LOCKFLIGHT_SHARED && !it.can_share())
+      throw refusal(LOCKFLIGHT_WRONG_KIND, described(of) +
+                                               ", which readers do not share (accepted: one of "
+                                               "kind flight-rw)");
+    return it.acquire(static_cast<mode>(as), limit::of_ns(nanoseconds)) ? told(of)
+                                                                        : LOCKFLIGHT_BUSY;
+  });
+}
+int release(const argument& of, mode as) {
+  return guarded_domain([&] {
+    changeable(of).release(as);
+    return LOCKFLIGHT_OK;
+  });
+}
+
 template <class Handle>
 int destroy(Handle* handle) {
   return guarded_domain([&] {
-    const auto& it = live(handle);
-    if (it.is_held())
-      throw refusal(LOCKFLIGHT_HELD, "destroy of " + described(it) +
-                                         ", which this thread holds (accepted: one that it does "
-                                         "not hold)");
+    const argument of = given(handle);
+    if (live(of).it.is_held())
+      throw refusal(LOCKFLIGHT_HELD, "destroy of " + described(of) +
+                                         ", which the thread holds that acquired it (accepted: one "
+                                         "that is not held)");
     delete handle;
     return LOCKFLIGHT_OK;
   });
 }
+
 /// Of an array of the C interface, whose last byte stays 0.
 template <std::size_t Size>
 void copy(const std::string& from, char (&to)[Size]) {
   from.copy(to, Size - 1);
 }
-template <class Handle>
-int holder(const Handle* handle, lockflight_holder* to) {
+
+int holder(const argument& of, lockflight_holder* to) {
   return guarded_domain([&] {
     lockflight_holder& out = need(to, "holder", "where to put it");
-    const auto& it = live(handle);
-    const auto uses = handle->in.uses_of(it.name());
-    const auto holders = std::count_if(uses.begin(), uses.end(), [](const auto& each) {
-      return each.what != domain_lock_use::how::waits;
-    });
-    if (holders == 0)
-      throw refusal(LOCKFLIGHT_UNKNOWN, "holder of " + described(it) + ", which nobody holds");
-    const domain_use_elsewhere& first = uses.front();
+    const named& its = live(of);
+    const auto users = its.in.users_of(its.it.name());
+    const auto waiters = std::ranges::count_if(users, &lock_user::waits);
+    if (waiters == std::ssize(users))
+      throw refusal(LOCKFLIGHT_UNKNOWN, "holder of " + described(of) + ", which nobody holds");
+    const lock_user& first = users.front();
     out = {};
-    out.holders = static_cast<int>(holders);
-    out.pid = first.has_foreign_pid ? 0 : first.pid;
+    out.holders = static_cast<int>(std::ssize(users) - waiters);
+    out.pid = first.has_foreign_pid ? 0 : first.running_pid();
     out.unit = first.unit;
-    out.nanoseconds = first.milliseconds * 1'000'000;
+    out.nanoseconds = first.for_ns;
     copy(first.command, out.command);
     copy(first.host, out.host);
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int owner_died(const Handle* handle) {
+int owner_died(const argument& of) {
   return guarded_domain([&] {
-    const auto& it = live(handle);
-    require_holding(it, "owner_died");
-    return told(it);
+    static_cast<void>(holding(of, "owner_died"));
+    return told(of);
   });
 }
-template <class Handle>
-int still_valid(const Handle* handle) {
+int still_valid(const argument& of) {
   return guarded_domain([&] {
-    const auto& it = live(handle);
-    require_holding(it, "still_valid");
-    if (!it.still_valid())
+    if (!holding(of, "still_valid").still_valid())
       throw refusal(LOCKFLIGHT_REMOVED,
-                    described(it) + ", whose domain has been removed: it excludes nobody now");
+                    described(of) + ", whose domain has been removed: it excludes nobody now");
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int valid_for(const Handle* handle, uint64_t* nanoseconds) {
+int valid_for(const argument& of, uint64_t* nanoseconds) {
   return guarded_domain([&] {
     uint64_t& out = need(nanoseconds, "nanoseconds", "where to put them");
-    const std::chrono::nanoseconds left = live(handle).valid_for();
+    const std::chrono::nanoseconds left = live(of).it.valid_for();
     out =
         left == std::chrono::nanoseconds::max() ? UINT64_MAX : static_cast<uint64_t>(left.count());
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int is_lost(const Handle* handle) {
+int is_lost(const argument& of) {
   return guarded_domain([&] {
-    const auto& it = live(handle);
-    require_holding(it, "is_lost");
-    if (it.is_lost())
+    if (holding(of, "is_lost").is_lost())
       throw refusal(
           LOCKFLIGHT_LOST,
-          described(it) + ", whose host was cut off from its cluster: others may hold it");
+          described(of) + ", whose host was cut off from its cluster: others may hold it");
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int token(const Handle* handle, uint64_t* to) {
+int token(const argument& of, uint64_t* to) {
   return guarded_domain([&] {
-    need(to, "token", "where to put it") = live(handle).token();
+    need(to, "token", "where to put it") = live(of).it.token();
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int mark_consistent(Handle* handle) {
+int mark_consistent(const argument& of) {
   return guarded_domain([&] {
-    live(handle).mark_consistent();
+    changeable(of).mark_consistent();
     return LOCKFLIGHT_OK;
   });
 }
-template <class Handle>
-int interrupt_with(Handle* handle, int (*is_interrupted)(void*), void* argument) {
+int interrupt_with(const argument& of, int (*is_interrupted)(void*), void* with) {
   return guarded_domain([&] {
-    auto& it = live(handle);
+    named_control control(changeable(of));
     if (is_interrupted == nullptr)
-      it.interrupt_with(nullptr);
+      control.interrupt_with(nullptr);
     else
-      it.interrupt_with([=] { return is_interrupted(argument) != 0; });
+      control.interrupt_with([=] { return is_interrupted(with) != 0; });
     return LOCKFLIGHT_OK;
   });
 }
 
-void require_sharing(const named_lock& lock) {
-  if (!lock.can_share())
-    throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + lock.name() +
-                                             "', which readers do not share (accepted: one of kind "
-                                             "flight-rw)");
-}
-
-template <class Acquire>
-int acquire(lockflight_named* given, bool shared, Acquire call) {
+/// `make(domain)` makes the handle.
+template <class Handle, class Make>
+int create(lockflight_domain* domain, Handle** handle, const char* type, Make make) {
   return guarded_domain([&] {
-    named_lock& lock = live(given);
-    if (shared) require_sharing(lock);
-    return call(lock) ? told(lock) : LOCKFLIGHT_BUSY;
-  });
-}
-template <class Acquire>
-int acquire(lockflight_semaphore* given, Acquire call) {
-  return guarded_domain([&] {
-    named_semaphore& semaphore = live(given);
-    return call(semaphore) ? told(semaphore) : LOCKFLIGHT_BUSY;
+    Handle*& out = need(handle, type, "where to put the handle");
+    auto& in = need(domain, "domain", "one that lockflight_domain_open has opened").it;
+    out = new Handle{{in, make(in)}};
+    return LOCKFLIGHT_OK;
   });
 }
 
@@ -278,90 +280,95 @@ int lockflight_domain_remove(const char* name, int force) {
 // ---- named locks ----
 
 int lockflight_named_create(lockflight_domain* domain, const char* name,
-                            const lockflight_named_options* options, lockflight_named** lock) {
-  return capi::guarded_domain([&] {
-    auto& out = capi::need(lock, "lock", "where to put the handle");
-    const auto& in = capi::need(domain, "domain", "one that lockflight_domain_open has opened");
+                            const struct lockflight_named_options* options,
+                            lockflight_named** lock) {
+  return capi::create(domain, lock, "lock", [&](const lockflight::domain& in) {
     const char& first = capi::need(name, "name", "the lock's name");
     lockflight::named_lock_options what;
     if (options != nullptr) {
       if (options->kind != nullptr) what.kind = options->kind;
       if (options->parameters != nullptr) what.parameters = options->parameters;
     }
-    out = new lockflight_named{in.it, lockflight::named_lock(in.it, &first, what)};
-    return LOCKFLIGHT_OK;
+    return lockflight::named_handle(in, &first, what);
   });
 }
-
+int lockflight_named_create_several(lockflight_domain* domain, const char* const* names, int count,
+                                    lockflight_named** lock) {
+  return capi::create(domain, lock, "lock", [&](const lockflight::domain& in) {
+    const char* const& first = capi::need(names, "names", "an array of names");
+    std::vector<std::string> all;
+    for (int i = 0; i < count; ++i)
+      all.emplace_back(&capi::need((&first)[i], "name", "a lock's name"));
+    return lockflight::named_handle(in, std::move(all));
+  });
+}
 int lockflight_named_destroy(lockflight_named* lock) { return capi::destroy(lock); }
 
+int lockflight_named_acquire(lockflight_named* lock, int mode, uint64_t nanoseconds) {
+  return capi::acquire(capi::given(lock), mode, nanoseconds);
+}
+int lockflight_named_release(lockflight_named* lock) {
+  return capi::release(capi::given(lock), lockflight::mode::none);
+}
+
 int lockflight_named_lock(lockflight_named* lock) {
-  return capi::acquire(lock, false, [](auto& it) {
-    it.lock();
-    return true;
-  });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, UINT64_MAX);
 }
 int lockflight_named_try_lock(lockflight_named* lock) {
-  return capi::acquire(lock, false, [](auto& it) { return it.try_lock(); });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, 0);
 }
 int lockflight_named_try_lock_for(lockflight_named* lock, uint64_t nanoseconds) {
-  return capi::acquire(lock, false, [&](auto& it) { return it.try_lock_within(nanoseconds); });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, nanoseconds);
 }
 int lockflight_named_unlock(lockflight_named* lock) {
-  return capi::guarded_domain([&] {
-    capi::live(lock).unlock();
-    return LOCKFLIGHT_OK;
-  });
+  return capi::release(capi::given(lock), lockflight::mode::exclusive);
 }
-
 int lockflight_named_lock_shared(lockflight_named* lock) {
-  return capi::acquire(lock, true, [](auto& it) {
-    it.lock_shared();
-    return true;
-  });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, UINT64_MAX);
 }
 int lockflight_named_try_lock_shared(lockflight_named* lock) {
-  return capi::acquire(lock, true, [](auto& it) { return it.try_lock_shared(); });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, 0);
 }
 int lockflight_named_try_lock_shared_for(lockflight_named* lock, uint64_t nanoseconds) {
-  return capi::acquire(lock, true,
-                       [&](auto& it) { return it.try_lock_shared_within(nanoseconds); });
+  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, nanoseconds);
 }
 int lockflight_named_unlock_shared(lockflight_named* lock) {
-  return capi::guarded_domain([&] {
-    capi::live(lock).unlock_shared();
-    return LOCKFLIGHT_OK;
-  });
+  return capi::release(capi::given(lock), lockflight::mode::shared);
 }
 
-int lockflight_named_holder(const lockflight_named* lock, lockflight_holder* holder) {
-  return capi::holder(lock, holder);
+int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder) {
+  return capi::holder(capi::given(lock), holder);
 }
 int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
-  return capi::token(lock, token);
+  return capi::token(capi::given(lock), token);
 }
-int lockflight_named_owner_died(const lockflight_named* lock) { return capi::owner_died(lock); }
-int lockflight_named_mark_consistent(lockflight_named* lock) { return capi::mark_consistent(lock); }
-int lockflight_named_still_valid(const lockflight_named* lock) { return capi::still_valid(lock); }
+int lockflight_named_owner_died(const lockflight_named* lock) {
+  return capi::owner_died(capi::given(lock));
+}
+int lockflight_named_mark_consistent(lockflight_named* lock) {
+  return capi::mark_consistent(capi::given(lock));
+}
+int lockflight_named_still_valid(const lockflight_named* lock) {
+  return capi::still_valid(capi::given(lock));
+}
 int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds) {
-  return capi::valid_for(lock, nanoseconds);
+  return capi::valid_for(capi::given(lock), nanoseconds);
 }
-int lockflight_named_is_lost(const lockflight_named* lock) { return capi::is_lost(lock); }
+int lockflight_named_is_lost(const lockflight_named* lock) {
+  return capi::is_lost(capi::given(lock));
+}
 int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void*),
                                     void* argument) {
-  return capi::interrupt_with(lock, is_interrupted, argument);
+  return capi::interrupt_with(capi::given(lock), is_interrupted, argument);
 }
 
 // ---- named semaphores ----
 
 int lockflight_semaphore_create(lockflight_domain* domain, const char* name, int units,
                                 lockflight_semaphore** semaphore) {
-  return capi::guarded_domain([&] {
-    auto& out = capi::need(semaphore, "semaphore", "where to put the handle");
-    const auto& in = capi::need(domain, "domain", "one that lockflight_domain_open has opened");
+  return capi::create(domain, semaphore, "semaphore", [&](const lockflight::domain& in) {
     const char& first = capi::need(name, "name", "the semaphore's name");
-    out = new lockflight_semaphore{in.it, lockflight::named_semaphore(in.it, &first, units)};
-    return LOCKFLIGHT_OK;
+    return lockflight::named_handle(in, &first, lockflight::units{units});
   });
 }
 int lockflight_semaphore_destroy(lockflight_semaphore* semaphore) {
@@ -369,55 +376,48 @@ int lockflight_semaphore_destroy(lockflight_semaphore* semaphore) {
 }
 
 int lockflight_semaphore_acquire(lockflight_semaphore* semaphore) {
-  return capi::acquire(semaphore, [](auto& it) {
-    it.acquire();
-    return true;
-  });
+  return lockflight_semaphore_try_acquire_for(semaphore, UINT64_MAX);
 }
 int lockflight_semaphore_try_acquire(lockflight_semaphore* semaphore) {
-  return capi::acquire(semaphore, [](auto& it) { return it.try_acquire(); });
+  return lockflight_semaphore_try_acquire_for(semaphore, 0);
 }
 int lockflight_semaphore_try_acquire_for(lockflight_semaphore* semaphore, uint64_t nanoseconds) {
-  return capi::acquire(semaphore, [&](auto& it) { return it.try_acquire_within(nanoseconds); });
+  return capi::acquire(capi::given(semaphore), LOCKFLIGHT_EXCLUSIVE, nanoseconds);
 }
 int lockflight_semaphore_release(lockflight_semaphore* semaphore) {
-  return capi::guarded_domain([&] {
-    capi::live(semaphore).release();
-    return LOCKFLIGHT_OK;
-  });
+  return capi::release(capi::given(semaphore), lockflight::mode::none);
 }
 int lockflight_semaphore_unit(const lockflight_semaphore* semaphore, int* unit) {
   return capi::guarded_domain([&] {
     int& out = capi::need(unit, "unit", "where to put it");
-    const auto& it = capi::live(semaphore);
-    capi::require_holding(it, "unit");
-    out = it.unit();
+    out = capi::holding(capi::given(semaphore), "unit").unit();
     return LOCKFLIGHT_OK;
   });
 }
 
-int lockflight_semaphore_holder(const lockflight_semaphore* semaphore, lockflight_holder* holder) {
-  return capi::holder(semaphore, holder);
+int lockflight_semaphore_holder(const lockflight_semaphore* semaphore,
+                                struct lockflight_holder* holder) {
+  return capi::holder(capi::given(semaphore), holder);
 }
 int lockflight_semaphore_token(const lockflight_semaphore* semaphore, uint64_t* token) {
-  return capi::token(semaphore, token);
+  return capi::token(capi::given(semaphore), token);
 }
 int lockflight_semaphore_owner_died(const lockflight_semaphore* semaphore) {
-  return capi::owner_died(semaphore);
+  return capi::owner_died(capi::given(semaphore));
 }
 int lockflight_semaphore_mark_consistent(lockflight_semaphore* semaphore) {
-  return capi::mark_consistent(semaphore);
+  return capi::mark_consistent(capi::given(semaphore));
 }
 int lockflight_semaphore_still_valid(const lockflight_semaphore* semaphore) {
-  return capi::still_valid(semaphore);
+  return capi::still_valid(capi::given(semaphore));
 }
 int lockflight_semaphore_valid_for(const lockflight_semaphore* semaphore, uint64_t* nanoseconds) {
-  return capi::valid_for(semaphore, nanoseconds);
+  return capi::valid_for(capi::given(semaphore), nanoseconds);
 }
 int lockflight_semaphore_is_lost(const lockflight_semaphore* semaphore) {
-  return capi::is_lost(semaphore);
+  return capi::is_lost(capi::given(semaphore));
 }
 int lockflight_semaphore_interrupt_with(lockflight_semaphore* semaphore,
                                         int (*is_interrupted)(void*), void* argument) {
-  return capi::interrupt_with(semaphore, is_interrupted, argument);
+  return capi::interrupt_with(capi::given(semaphore), is_interrupted, argument);
 }

@@ -1,4 +1,4 @@
-// A lock of any type behind one virtual call for each of its own, and what a lock offers.
+// A lock of any type behind virtual calls, and what a lock offers.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/joined.hpp"
 #include "lockflight/lock/concepts.hpp"
+#include "lockflight/mode.hpp"
 
 namespace lockflight::catalogue {
 
@@ -43,6 +44,18 @@ template <class Rows>
   return joined(names);
 }
 
+/// How a participant holds a lock that it can upgrade. At most one of the participants that share
+/// the lock can be its upgrade holder, which can become exclusive without a writer in between.
+struct hold {
+  mode as = mode::none;
+  bool for_upgrade = false;
+  bool operator==(const hold&) const = default;
+};
+constexpr hold no_hold{};
+constexpr hold shared_hold{mode::shared};
+constexpr hold upgrade_hold{mode::shared, true};
+constexpr hold exclusive_hold{mode::exclusive};
+
 /// A participant's handle. A call that its lock does not offer throws std::logic_error: callers ask
 /// for its abilities first.
 class any_lock {
@@ -52,25 +65,14 @@ class any_lock {
   any_lock& operator=(const any_lock&) = delete;
   virtual ~any_lock() = default;
 
-  /// False only where the port's waits can be interrupted, and this one was.
-  virtual bool lock() = 0;
-  virtual void unlock() = 0;
-  [[nodiscard]] virtual bool try_lock() = 0;
-  [[nodiscard]] virtual bool try_lock_within(std::uint64_t nanoseconds) = 0;
-
-  virtual bool lock_shared() = 0;
-  virtual void unlock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared_within(std::uint64_t nanoseconds) = 0;
-
-  virtual bool lock_upgrade() = 0;
-  virtual void unlock_upgrade() = 0;
-  [[nodiscard]] virtual bool try_lock_upgrade() = 0;
-  virtual void unlock_upgrade_and_lock() = 0;
-  virtual void unlock_upgrade_and_lock_shared() = 0;
-  virtual void unlock_and_lock_upgrade() = 0;
-  virtual void unlock_and_lock_shared() = 0;
-  [[nodiscard]] virtual bool try_unlock_shared_and_lock() = 0;
+  /// False if the time was over first, or the wait was interrupted, which only some ports can.
+  [[nodiscard]] virtual bool acquire(mode as, limit patience) = 0;
+  virtual void release(mode as) = 0;
+  /// Acquires or releases an upgrade hold, or makes one hold another without a writer in between.
+  /// From shared to exclusive is an attempt always. An acquire is one if the limit says so, and
+  /// waits for ever otherwise; the others have no use for the limit. False: it was an attempt, and
+  /// has changed nothing.
+  [[nodiscard]] virtual bool turn(hold from, hold to, limit patience) = 0;
 };
 
 [[noreturn]] inline void lacks(std::string_view name) {
@@ -86,78 +88,68 @@ class lock_behind : public Base {
   template <class... Arguments>
   explicit lock_behind(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
 
-  bool lock() override {
-    if constexpr (requires { lock_.lock_unless_interrupted(); })
-      return lock_.lock_unless_interrupted();
-    else
-      return lock_.lock(), true;
+  [[nodiscard]] bool acquire(mode as, limit patience) override {
+    return as == mode::exclusive ? acquire_alone(patience) : acquire_shared(patience);
   }
-  void unlock() override { lock_.unlock(); }
-  [[nodiscard]] bool try_lock() override {
-    if constexpr (can.tries) return lock_.try_lock();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (can.times) return lock_.try_lock_within(nanoseconds);
-    lacks(Lock::about.name);
-  }
-
-  bool lock_shared() override {
-    if constexpr (requires { lock_.lock_shared_unless_interrupted(); })
-      return lock_.lock_shared_unless_interrupted();
-    else if constexpr (can.shares)
-      return lock_.lock_shared(), true;
-    else
-      lacks(Lock::about.name);
-  }
-  void unlock_shared() override {
+  void release(mode as) override {
+    if (as == mode::exclusive) return lock_.unlock();
     if constexpr (can.shares) return lock_.unlock_shared();
     lacks(Lock::about.name);
   }
-  [[nodiscard]] bool try_lock_shared() override {
-    if constexpr (can.tries_shared) return lock_.try_lock_shared();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_shared_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (can.times_shared) return lock_.try_lock_shared_within(nanoseconds);
-    lacks(Lock::about.name);
-  }
-
-  bool lock_upgrade() override {
-    if constexpr (can.upgrades) return lock_.lock_upgrade(), true;
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade() override {
-    if constexpr (can.upgrades) return lock_.unlock_upgrade();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_upgrade() override {
-    if constexpr (can.upgrades) return lock_.try_lock_upgrade();
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade_and_lock() override {
-    if constexpr (can.upgrades) return lock_.unlock_upgrade_and_lock();
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade_and_lock_shared() override {
-    if constexpr (can.upgrades) return lock_.unlock_upgrade_and_lock_shared();
-    lacks(Lock::about.name);
-  }
-  void unlock_and_lock_upgrade() override {
-    if constexpr (can.upgrades) return lock_.unlock_and_lock_upgrade();
-    lacks(Lock::about.name);
-  }
-  void unlock_and_lock_shared() override {
-    if constexpr (can.upgrades) return lock_.unlock_and_lock_shared();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_unlock_shared_and_lock() override {
-    if constexpr (can.upgrades) return lock_.try_unlock_shared_and_lock();
+  [[nodiscard]] bool turn([[maybe_unused]] hold from, [[maybe_unused]] hold to,
+                          [[maybe_unused]] limit patience) override {
+    if constexpr (can.upgrades) {
+      if (from == no_hold && to == upgrade_hold) {
+        if (patience.is_attempt()) return lock_.try_lock_upgrade();
+        return lock_.lock_upgrade(), true;
+      }
+      if (from == shared_hold && to == exclusive_hold) return lock_.try_unlock_shared_and_lock();
+      if (from == upgrade_hold) return turn_upgrade_hold(to), true;
+      if (from == exclusive_hold && to == shared_hold) return lock_.unlock_and_lock_shared(), true;
+      if (from == exclusive_hold && to == upgrade_hold)
+        return lock_.unlock_and_lock_upgrade(), true;
+    }
     lacks(Lock::about.name);
   }
 
  protected:
   Lock lock_;
+
+ private:
+  bool acquire_alone(limit patience) {
+    if (patience.is_for_ever()) {
+      if constexpr (requires { lock_.lock_unless_interrupted(); })
+        return lock_.lock_unless_interrupted();
+      else
+        return lock_.lock(), true;
+    }
+    if (patience.is_attempt()) {
+      if constexpr (can.tries) return lock_.try_lock();
+    } else if constexpr (can.times) {
+      return lock_.try_lock_within(patience.nanoseconds());
+    }
+    lacks(Lock::about.name);
+  }
+  bool acquire_shared(limit patience) {
+    if (patience.is_for_ever()) {
+      if constexpr (requires { lock_.lock_shared_unless_interrupted(); })
+        return lock_.lock_shared_unless_interrupted();
+      else if constexpr (can.shares)
+        return lock_.lock_shared(), true;
+    } else if (patience.is_attempt()) {
+      if constexpr (can.tries_shared) return lock_.try_lock_shared();
+    } else if constexpr (can.times_shared) {
+      return lock_.try_lock_shared_within(patience.nanoseconds());
+    }
+    lacks(Lock::about.name);
+  }
+  void turn_upgrade_hold(hold to)
+    requires(can.upgrades)
+  {
+    if (to == exclusive_hold) return lock_.unlock_upgrade_and_lock();
+    if (to == shared_hold) return lock_.unlock_upgrade_and_lock_shared();
+    lock_.unlock_upgrade();
+  }
 };
 
 }  // namespace lockflight::catalogue

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/visible_text.hpp"
 #include "cli/commands.hpp"
-#include "cli/guarded.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/named.hpp"
-#include "tool/printable.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
@@ -27,39 +27,41 @@ void print_document(console& out, const ordered_json& document) {
 }
 
 struct summary {
-  domain_options options;
   std::size_t participants = 0;
+  int slots = 0;
   std::uint32_t locks = 0;
+  std::uint32_t names = 0;
   std::string problem;  ///< empty, or why the rest is not known
 };
 
 /// A domain may be removed while we read, or be of another version: that is no reason to end.
-/// Nothing if there is none of that mode.
-std::optional<summary> summary_of(const std::string& name, unsigned mode) {
-  summary found;
+/// Nothing if there is none any more.
+std::optional<summary> summary_of(const std::string& name, const domain_owner& owner) {
   try {
-    const domain in = domain::attach(name, mode);
-    found.options = in.options();
-    found.participants = in.participants().size();
-    found.locks = in.names();
+    const domain in = domain::attach(name, owner.mode, owner.group);
+    return summary{.participants = in.participants().size(),
+                   .slots = in.options().slots,
+                   .locks = in.names(),
+                   .names = in.options().names,
+                   .problem = ""};
   } catch (const domain_error& e) {
-    using enum domain_error::reason;
-    const bool is_of_another_mode =
-        e.why == disagrees &&
-        std::string_view(e.what()).find("more than once") == std::string::npos;
-    if (e.why == missing || is_of_another_mode) return std::nullopt;
-    found.options.mode = mode;
-    found.problem = printable(e.what());
+    if (e.why == domain_error::reason::missing) return std::nullopt;
+    return summary{.problem = visible(e.what())};
   }
-  return found;
 }
 
-/// The user may have two domains of a name, an own one and that of a group.
-std::vector<summary> summaries_of(const std::string& name) {
-  std::vector<summary> found;
-  for (const unsigned mode : {0600u, 0660u})
-    if (const auto one = summary_of(name, mode)) found.push_back(*one);
-  return found;
+ordered_json json_of(const std::string& name, const domain_owner& owner, const summary& s) {
+  ordered_json one{{"name", name}};
+  if (!s.problem.empty())
+    one["problem"] = s.problem;
+  else
+    one.update({{"participants", s.participants},
+                {"slots", s.slots},
+                {"locks", s.locks},
+                {"names", s.names},
+                {"mode", fmt::format("{:04o}", owner.mode)}});
+  if (!owner.group.empty()) one["group"] = owner.group;
+  return one;
 }
 
 int list(const arguments& given, console& out) {
@@ -75,30 +77,26 @@ int list(const arguments& given, console& out) {
                {.title = "names taken"},
                {.title = "of"},
                {.title = "mode"},
+               {.title = "group"},
                {.title = "", .numeric = false}});
-  const auto add = [&](const std::string& name, const summary& s) {
-    const std::string mode = fmt::format("{:04o}", s.options.mode);
-    if (s.problem.empty()) {
-      shown.add_row({{name},
-                     {std::to_string(s.participants)},
-                     {std::to_string(s.options.slots)},
-                     {std::to_string(s.locks)},
-                     {std::to_string(s.options.names)},
-                     {mode},
-                     {""}});
-      all.push_back({{"name", name},
-                     {"participants", s.participants},
-                     {"slots", s.options.slots},
-                     {"locks", s.locks},
-                     {"names", s.options.names},
-                     {"mode", mode}});
-    } else {
-      shown.add_row({{name}, {""}, {""}, {""}, {""}, {""}, {s.problem, style::bad}});
-      all.push_back({{"name", name}, {"problem", s.problem}});
-    }
+  const auto add = [&](const std::string& name, const domain_owner& owner, const summary& s) {
+    const auto unless_problem = [&](auto number) {
+      return s.problem.empty() ? std::to_string(number) : "";
+    };
+    shown.add_row({{name},
+                   {unless_problem(s.participants)},
+                   {unless_problem(s.slots)},
+                   {unless_problem(s.locks)},
+                   {unless_problem(s.names)},
+                   {fmt::format("{:04o}", owner.mode)},
+                   {owner.group},
+                   {s.problem, style::bad}});
+    all.push_back(json_of(name, owner, s));
   };
+  // The user may have an own one of that name and those of groups.
   for (const std::string& name : names)
-    for (const summary& s : summaries_of(name)) add(name, s);
+    for (const domain_owner& owner : domain::owners_of(name))
+      if (const auto found = summary_of(name, owner)) add(name, owner, *found);
   if (given.has("--json"))
     print_document(out, {{"domains", all}});
   else if (names.empty())
@@ -136,16 +134,16 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
                    {std::to_string(s.thread)},
                    {state_text(s), style::bad},
                    {s.guarded_pid == 0 ? "" : std::to_string(s.guarded_pid)},
-                   {printable(s.command)}});
+                   {visible(s.command)}});
   shown.print(out);
 }
 
-std::string pids(const std::vector<lock_user>& users) {
+std::string pids(std::span<const lock_user> users) {
   std::vector<std::string> all;
   for (const lock_user& user : users) {
     const auto state = state_text(user);
     std::string one = user.host.empty() ? std::to_string(user.pid)
-                                        : fmt::format("{}:{}", printable(user.host), user.pid);
+                                        : fmt::format("{}:{}", visible(user.host), user.pid);
     if (user.unit >= 0) one = fmt::format("{} (unit {})", one, user.unit);
     if (!state.empty()) one += fmt::format(" ({})", state);
     all.push_back(std::move(one));
@@ -153,87 +151,90 @@ std::string pids(const std::vector<lock_user>& users) {
   return joined(all, " ");
 }
 
-void print_locks(console& out, const std::vector<lock_state>& states) {
-  table shown({{.title = "lock", .numeric = false},
+void print_locks(console& out, const std::vector<domain_lock>& locks) {
+  table shown({{.title = "lock", .numeric = false, .most = widest_name},
                {.title = "kind", .numeric = false},
                {.title = "token"},
                {.title = "repairs"},
                {.title = "held by", .numeric = false},
                {.title = "awaited by", .numeric = false},
                {.title = "", .numeric = false}});
-  for (const lock_state& s : states)
-    shown.add_row({{printable(s.lock.name)},
-                   {kind_of(s.lock)},
-                   {std::to_string(s.lock.token)},
-                   {std::to_string(s.lock.repairs)},
-                   {pids(s.holders)},
-                   {pids(s.waiters)},
-                   {s.lock.owner_died ? "a holder died" : "", style::bad}});
+  for (const domain_lock& lock : locks)
+    shown.add_row({{visible(lock.name)},
+                   {kind_of(lock)},
+                   {std::to_string(lock.token)},
+                   {std::to_string(lock.repairs)},
+                   {pids(holders_of(lock.users))},
+                   {pids(waiters_of(lock.users))},
+                   {lock.owner_died ? "a holder died" : "", style::bad}});
   shown.print(out);
 }
 
-int show(const std::string& name, const arguments& given, console& out) {
-  const domain in = domain_named("DOMAIN", name, mode_of(given));
-  const std::vector<domain_slot> slots = in.participants();
-  const std::vector<lock_state> states = states_of(in);
+ordered_json json_of(const domain& in, const std::vector<domain_slot>& slots,
+                     const std::vector<domain_lock>& locks) {
   const domain_options& made = in.options();
-  if (given.has("--json")) {
-    ordered_json locks = ordered_json::array();
-    for (const lock_state& s : states) locks.push_back(json_of(s));
-    print_document(out, {{"name", in.name()},
-                         {"slots", made.slots},
-                         {"names", made.names},
-                         {"mode", fmt::format("{:04o}", made.mode)},
-                         {"names_taken", in.names()},
-                         {"participants", slots_json(slots)},
-                         {"locks", locks}});
+  ordered_json all{{"name", in.name()},
+                   {"slots", made.slots},
+                   {"names", made.names},
+                   {"mode", fmt::format("{:04o}", made.mode)}};
+  if (!made.group.empty()) all["group"] = made.group;
+  all.update({{"names_taken", in.names()},
+              {"participants", slots_json(slots)},
+              {"locks", ordered_json::array()}});
+  for (const domain_lock& each : locks) all["locks"].push_back(cli::json_of(each));
+  return all;
+}
+
+int show(const domain_name& named, bool as_json, console& out) {
+  const domain in = named.attach();
+  const std::vector<domain_slot> slots = in.participants();
+  const std::vector<domain_lock> locks = locks_on_all_hosts(in);
+  if (as_json) {
+    print_document(out, json_of(in, slots, locks));
     return 0;
   }
+  const domain_options& made = in.options();
   // Names, as `list` counts them: a semaphore of N units takes up to N + 1.
-  out.line(fmt::format("{}: {} of {} slots taken, {} of {} names taken, mode {:04o}", in.name(),
-                       slots.size(), made.slots, in.names(), made.names, made.mode));
+  out.line(fmt::format("{}: {} of {} slots taken, {} of {} names taken, mode {:04o}{}", in.name(),
+                       slots.size(), made.slots, in.names(), made.names, made.mode,
+                       made.group.empty() ? "" : ", group " + made.group));
   if (!slots.empty()) {
     out.line();
     print_slots(out, slots);
   }
-  if (!states.empty()) {
+  if (!locks.empty()) {
     out.line();
-    print_locks(out, states);
+    print_locks(out, locks);
   }
   return 0;
 }
 
-int remove(const std::string& name, const arguments& given, console& out) {
+int remove(const domain_name& named, bool force, console& out) {
   try {
-    if (domain::remove(name, given.has("--force"), mode_of(given))) {
-      out.line("removed " + name);
+    if (named.remove(force)) {
+      out.line("removed " + named.name);
       return 0;
     }
   } catch (const domain_error& e) {
-    if (e.why == domain_error::reason::held)
-      throw refuse("DOMAIN", name, "a domain that no process uses, or --force");
-    if (e.why == domain_error::reason::disagrees && !given.has("--mode")) throw which_of_them(e);
-    throw;
+    if (e.why != domain_error::reason::held) throw;
+    throw refuse(named.argument, named.name, "a domain that no process uses, or --force");
   }
-  // Says that there is none, and what there is.
-  (void)domain_named("DOMAIN", name, mode_of(given));
+  static_cast<void>(named.attach());  // says that there is none, and what there is
   return 0;
 }
 
 /// "rsync (pid 4711) holds it", of the first holder or waiter; nothing if there is none.
 std::string user_of_lock(const domain& in, const std::string& name) {
-  for (const lock_state& s : states_of(in))
-    for (const auto* users : {&s.holders, &s.waiters})
-      if (s.lock.name == name && !users->empty())
-        return fmt::format("{} {} it", user_text(users->front()), word_of(users->front().what));
-  return "";
+  const std::vector<lock_user> users = in.users_of(name);
+  if (users.empty()) return "";
+  return user_text(users.front()) + " " + use_text(users.front());
 }
 
-int forget(const std::string& of, const std::string& name, const arguments& given, console& out) {
-  domain in = domain_named("DOMAIN", of, mode_of(given));
+int forget(const domain_name& named, const std::string& name, console& out) {
+  domain in = named.attach();
   try {
     if (in.remove_lock(name)) {
-      out.line(fmt::format("forgot {}", printable(name)));
+      out.line(fmt::format("forgot {}", visible(name)));
       return 0;
     }
   } catch (const domain_error& e) {
@@ -244,34 +245,62 @@ int forget(const std::string& of, const std::string& name, const arguments& give
       why = std::string_view(e.what()).substr(std::string_view(e.what()).rfind(": ") + 2);
     throw refuse("NAME", name, "a lock that nobody holds or awaits; " + why);
   }
-  throw refuse("NAME", name,
-               fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", of));
+  throw refuse(
+      "NAME", name,
+      fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", named.name));
 }
 
-int run_domain(const arguments& given, console& out) {
+/// With --domain, what would be DOMAIN is NAME.
+struct words_of_domain {
+  std::string action;
+  std::optional<domain_name> domain;
+  std::optional<std::string> lock;
+};
+
+words_of_domain words_from(const arguments& given) {
   const auto action = given.one("ACTION");
   if (!action) throw refuse("ACTION", "", joined(actions()));
   if (std::ranges::find(actions(), *action) == actions().end())
     throw unknown_name("ACTION", *action, actions());
-  const auto name = given.one("DOMAIN");
-  if (given.has("--force") && *action != "remove")
-    throw refuse("--force", *action, "only with remove");
-  if (given.has("--names") && (*action != "list" || given.has("--json")))
-    throw refuse("--names", *action, "only with list, without --json");
-  const auto lock = given.one("NAME");
-  if (lock && *action != "forget") throw refuse("NAME", *lock, "a lock only after forget DOMAIN");
-  if (*action == "list") {
-    if (given.has("--mode"))
-      throw refuse("--mode", *given.one("--mode"), "only with show, remove and forget");
-    if (name) throw refuse("DOMAIN", *name, "no name after list; show prints one domain");
-    return list(given, out);
+  words_of_domain words{*action, std::nullopt, given.one("NAME")};
+  const auto first = given.one("DOMAIN");
+  if (*action == "forget" && given.has("--domain") && first && !words.lock) {
+    words.lock = first;
+    words.domain = domain_name_from(given.without("DOMAIN"), nullptr);
+  } else {
+    words.domain = domain_name_from(given, nullptr);
   }
-  if (!name) throw refuse("DOMAIN", "", "the name of a domain; 'lockflight domain list' has them");
-  if (*action == "show") return show(*name, given, out);
-  if (given.has("--json")) throw refuse("--json", *action, "only with list and show");
-  if (*action == "remove") return remove(*name, given, out);
-  check_lock_name("NAME", lock.value_or(""));
-  return forget(*name, *lock, given, out);
+  return words;
+}
+
+void check_options(const arguments& given, const words_of_domain& words) {
+  const std::string& action = words.action;
+  if (given.has("--force") && action != "remove")
+    throw refuse("--force", action, "only with remove");
+  if (given.has("--names") && (action != "list" || given.has("--json")))
+    throw refuse("--names", action, "only with list, without --json");
+  if (words.lock && action != "forget")
+    throw refuse("NAME", *words.lock, "a lock only after forget DOMAIN");
+  if (given.has("--json") && action != "list" && action != "show")
+    throw refuse("--json", action, "only with list and show");
+  if (action != "list") return;
+  for (const char* const each : {"--mode", "--group"})
+    if (given.has(each)) throw refuse(each, *given.one(each), "only with show, remove and forget");
+  if (words.domain)
+    throw refuse(words.domain->argument, words.domain->name,
+                 "no name after list; show prints one domain");
+}
+
+int run_domain(const arguments& given, console& out) {
+  const words_of_domain words = words_from(given);
+  check_options(given, words);
+  if (words.action == "list") return list(given, out);
+  if (!words.domain)
+    throw refuse("DOMAIN", "", "the name of a domain; 'lockflight domain list' has them");
+  if (words.action == "show") return show(*words.domain, given.has("--json"), out);
+  if (words.action == "remove") return remove(*words.domain, given.has("--force"), out);
+  check_lock_name("NAME", words.lock.value_or(""));
+  return forget(*words.domain, *words.lock, out);
 }
 
 }  // namespace
@@ -285,32 +314,32 @@ command domain_command() {
            "forgets the lock NAME of a domain, unless somebody holds or awaits it; the next use "
            "of the name makes the lock anew.",
            "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
-           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
+           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}, with a \"group\" if the mode is 0660. The JSON of show is {\"name\", "
            "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
            "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json', which also explains \"foreign_pid\"."},
-      .options = {{.name = "ACTION",
-                   .what = "what to do: list, show, remove or forget",
-                   .completes = option::offer::words,
-                   .known = actions()},
-                  {.name = "DOMAIN",
-                   .what = "the domain to show or to remove, or that of the lock to forget",
-                   .completes = option::offer::domains,
-                   .optional = true},
-                  {.name = "NAME", .what = "the lock to forget", .optional = true},
-                  mode_option(),
-                  {.name = "--force",
-                   .what = "remove the domain though processes use it: those that hold a lock "
-                           "exclude nobody who comes later, the others go on in the next domain of "
-                           "the name"},
-                  {.name = "--names", .what = "list only the names, one a line"},
-                  {.name = "--json", .what = "print one JSON document instead of the table"}},
+           "is that of 'lockflight who --json', which also explains \"foreign_pid\".",
+           json_of_bytes},
+      .options = with_domain_options(
+          {{.name = "ACTION",
+            .what = "what to do: list, show, remove or forget",
+            .completes = option::offer::words,
+            .known = actions()},
+           domain_argument("the domain to show or to remove, or that of the lock to forget, as "
+                           "--domain"),
+           {.name = "NAME", .what = "the lock to forget", .optional = true}},
+          {{.name = "--force",
+            .what = "remove the domain though processes use it: those that hold a lock exclude "
+                    "nobody who comes later, the others go on in the next domain of the name"},
+           {.name = "--names", .what = "list only the names, one a line"},
+           {.name = "--json", .what = "print one JSON document instead of the table"}}),
       .examples = {{"lockflight domain list", "list the domains"},
                    {"lockflight domain show default", "show the slots and locks of one domain"},
                    {"lockflight domain remove scratch", "remove a domain that no process uses"},
                    {"lockflight domain show work --mode 0660",
                     "show the group's domain, if you have one of that name, too"},
+                   {"lockflight domain remove work --mode 0660 --group staff",
+                    "remove that of the group staff, if several groups have one"},
                    {"lockflight domain forget default nightly",
                     "give back the memory of one lock"}},
       .run = run_domain,

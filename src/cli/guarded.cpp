@@ -11,11 +11,14 @@
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
-#include "cli/holding.hpp"
+#include "cli/environment.hpp"
 #include "cli/inherited.hpp"
+#include "cli/named.hpp"
 #include "cli/run_events.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
+#include "lockflight/named_control.hpp"
+#include "tool/usage.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -23,27 +26,26 @@ namespace {
 /// What is left of the time for waiting. It goes on while the process is stopped.
 class time_left {
  public:
-  explicit time_left(std::optional<std::uint64_t> within_ns)
-      : within_ns_(within_ns), began_ns_(within_ns.value_or(0) > 0 ? now_ns() : 0) {}
+  explicit time_left(limit patience)
+      : patience_(patience), began_ns_(patience.is_attempt() ? 0 : now_ns()) {}
 
-  [[nodiscard]] std::optional<std::uint64_t> ns() const {
-    if (!within_ns_ || *within_ns_ == 0) return within_ns_;
+  [[nodiscard]] limit now() const {
+    if (patience_.is_attempt() || patience_.is_for_ever()) return patience_;
     const std::uint64_t gone_ns = now_ns() - began_ns_;
-    return gone_ns < *within_ns_ ? *within_ns_ - gone_ns : 0;
+    return limit::of_ns(patience_.nanoseconds() - std::min(gone_ns, patience_.nanoseconds()));
   }
+  /// Also if the run was to wait, and has done so.
+  [[nodiscard]] bool is_over() const { return now().is_attempt(); }
 
  private:
-  std::optional<std::uint64_t> within_ns_;
+  limit patience_;
   std::uint64_t began_ns_;
 };
 
-domain domain_of(const guarded_command& what) {
-  try {
-    return domain::open(what.domain, {.mode = what.mode, .group = what.group});
-  } catch (const domain_error& e) {
-    if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
-    throw which_of_them(e);
-  }
+named_handle handle_for(const domain& in, const guarded_command& what) {
+  if (what.units) return {in, what.names.front(), units{*what.units}};
+  if (what.names.size() > 1) return {in, what.names};
+  return {in, what.names.front()};
 }
 
 /// How a wait ended.
@@ -65,12 +67,16 @@ class guarded_run {
   [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
   [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
+  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left) const;
+  [[noreturn]] static void refuse_to_wait_for(const run_around& around);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how);
   [[nodiscard]] const std::string& name_not_free() const;
   void say_who_holds() const;
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
+  void mark_consistent();
+  void extend_to(pid_t process);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
   [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* heirs);
   [[nodiscard]] int hold_on();
@@ -84,7 +90,7 @@ class guarded_run {
   inheritance* heirs_;
   run_signals signals_;
   std::optional<domain> in_;
-  std::optional<holding> held_;
+  std::optional<named_handle> held_;
   wait_message message_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
@@ -104,17 +110,33 @@ std::string guarded_run::locks_text() const {
 /// has been removed.
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const bool has = held_->acquire(left.ns());
+    const auto around = run_around_us(left);
+    const bool has = held_->acquire(what_.held, around ? limit::at_once() : left.now());
     if (gives_up()) return outcome::interrupted;
+    if (!has && around) refuse_to_wait_for(*around);
     if (!has) return outcome::conflict;
     if (stays_valid(left)) return outcome::has_lock;
     held_->release();
-    if (left.ns() == 0) return outcome::conflict;
+    if (left.is_over()) return outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
   }
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
+}
+
+/// A run that would wait for this one, which would wait for it. None if this one does not wait.
+std::optional<run_around> guarded_run::run_around_us(const time_left& left) const {
+  if (what_.waits_anyway || left.is_over()) return std::nullopt;
+  return run_that_excludes(*in_, what_.names, what_.held == mode::shared);
+}
+
+void guarded_run::refuse_to_wait_for(const run_around& around) {
+  throw tool::refuse(
+      "NAME", around.name,
+      "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
+          std::to_string(around.holder.pid) + " " + use_text(around.holder) +
+          " and waits for this run, which would wait for it");
 }
 
 /// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
@@ -123,7 +145,7 @@ bool guarded_run::stays_valid(const time_left& left) const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
   while (held_->valid_for() <= grace()) {
-    if (held_->is_lost() || is_interrupted() || left.ns() == 0) return false;
+    if (held_->is_lost() || is_interrupted() || left.is_over()) return false;
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
   return true;
@@ -132,14 +154,15 @@ bool guarded_run::stays_valid(const time_left& left) const {
 /// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
 /// end.
 outcome guarded_run::wait() {
-  const time_left left(what_.within_ns);
+  const time_left left(what_.patience);
   while (true) {
-    in_ = domain_of(what_);
-    held_.emplace(*in_, what_);
+    in_ = what_.in.open();
+    held_.emplace(handle_for(*in_, what_));
+    named_control(*held_).guard_nothing_yet();  // until COMMAND, or a repair, is started
     // A run that comes while the work of its slot is being done does not wait for its end.
     if (is_done()) return outcome::done;
     message_.begin();
-    held_->interrupt_with([this] {
+    named_control(*held_).interrupt_with([this] {
       message_.update(*in_, held_->awaited());
       events_.waits(*in_, held_->awaited());
       return is_interrupted() || is_abandoned();
@@ -160,17 +183,17 @@ outcome guarded_run::wait() {
 bool guarded_run::is_done() {
   if (!what_.slot_length) return false;
   slot_end_ = end_of_present_slot(*what_.slot_length);
-  return held_->lock().done_until() >= slot_end_;
+  return held_->done_until() >= slot_end_;
 }
 
 void guarded_run::say_why_it_does_not_run(outcome how) {
   const std::string name = locks_text();
-  if (how == outcome::done) events_.is_done_until(held_->lock().done_until());
+  if (how == outcome::done) events_.is_done_until(held_->done_until());
   if (how == outcome::conflict) events_.was_not_free(*in_, name_not_free());
   if (how == outcome::interrupted || how == outcome::has_lock)
     events_.was_interrupted(run_signals::noted());
   if (how == outcome::done) {
-    const wall_seconds until = held_->lock().done_until();
+    const wall_seconds until = held_->done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
@@ -198,8 +221,7 @@ void guarded_run::say_why_it_does_not_run(outcome how) {
 /// looks for it.
 const std::string& guarded_run::name_not_free() const {
   const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
-    const auto uses = in_->uses_of(each);
-    return !uses.empty() && uses.front().what != domain_lock_use::how::waits;
+    return !holders_of(in_->users_of(each)).empty();
   });
   return at == what_.names.end() ? what_.names.front() : *at;
 }
@@ -230,7 +252,7 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   std::string option = "-c";
   std::string line = what_.repair;
   char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
-  held_->tell_command();
+  set_environment(*in_, *held_, held_since_ns_);
   const ending its = attend({words, "the repair", what_.repair}, watch, nullptr);
   if (its.signal_number != 0) {
     static_cast<void>(leave(its.code));
@@ -241,38 +263,47 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
         std::to_string(its.code) + ", so COMMAND is not run");
     return leave(not_repaired);
   }
-  held_->mark_consistent();
+  mark_consistent();
   if (its.first_to_run == 0) return std::nullopt;
   // The signal was for this run as well, which has not begun COMMAND.
   static_cast<void>(leave(its.code));
   return end_by(its.first_to_run);
 }
 
+/// COMMAND or a repair has ended well: if it held alone, what is guarded counts as repaired.
+void guarded_run::mark_consistent() {
+  if (what_.held == mode::exclusive && held_->owner_died()) held_->mark_consistent();
+}
+
 ending guarded_run::attend(const attended& what, deadline_watch* watch, inheritance* heirs) {
   return run_attended(
       what, signals_,
       [this, heirs] {
-        held_->extend_to_this_process();
+        named_control(*held_).extend_to_this_process();
         if (heirs != nullptr) heirs->pass_on();
       },
       [this, heirs](pid_t child) {
         if (heirs != nullptr) heirs->close_own_end();
-        try {
-          held_->extend_to(child);
-        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
-        }
+        extend_to(child);
       },
       watch);
 }
 
+void guarded_run::extend_to(pid_t process) {
+  try {
+    named_control(*held_).extend_to(process);
+  } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
+  }
+}
+
 ending guarded_run::attend_command(deadline_watch* watch) {
-  held_->tell_command();
-  const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
-  if (what_.slot_length) held_->lock().set_done_until(slot_end_);
+  set_environment(*in_, *held_, held_since_ns_);
+  const wall_seconds before = what_.slot_length ? held_->done_until() : 0;
+  if (what_.slot_length) held_->set_done_until(slot_end_);
   if (what_.leads)
-    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
+    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
   const ending its = attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, heirs_);
-  if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
+  if (what_.slot_length && !its.ran) held_->set_done_until(before);
   events_.command_has_ended(its);
   return its;
 }
@@ -280,7 +311,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
 /// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
 /// Returns the one that ended this early, or 0. A death from here on concerns nobody.
 int guarded_run::hold_on() {
-  held_->finish();
+  named_control(*held_).finish();
   constexpr std::uint64_t second = 1'000'000'000;
   const std::uint64_t until = held_since_ns_ + static_cast<std::uint64_t>(what_.at_least.count());
   for (std::uint64_t now = now_ns(); now < until && !held_->is_lost(); now = now_ns()) {
@@ -298,12 +329,11 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool has_acted = watch != nullptr && watch->has_acted();
   const bool is_lost = watch != nullptr && held_->is_lost();
   const bool is_well = its.ran && its.code == 0 && !is_lost;
-  if (is_well) held_->mark_consistent();
+  if (is_well) mark_consistent();
   if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
-    held_->extend_to(0);  // COMMAND has ended, and who shows this process
-    events_.end();        // the run ends here for those who started it
+    events_.end();  // the run ends here for those who started it
     heirs_->go_to_background(its);
-    heirs_->await_heirs();
+    heirs_->await_heirs([this](pid_t heir) { extend_to(heir); });
     static_cast<void>(hold_on());
     return leave(its.code);
   }
@@ -357,12 +387,6 @@ int guarded_run::run() {
 }
 
 }  // namespace
-
-domain_error which_of_them(const domain_error& e) {
-  const std::string text = e.what();
-  return {e.why,
-          text.substr(0, text.find(" (accepted: ")) + " (accepted: --mode 0600 or --mode 0660)"};
-}
 
 int run_guarded(const guarded_command& what) {
   if (!what.inherits) return guarded_run(what, nullptr).run();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/domain_name.hpp"
 #include "cli/slots.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
@@ -17,12 +18,11 @@ constexpr std::chrono::seconds usual_grace{2};
 
 struct guarded_command {
   std::vector<std::string> names;  ///< one, or several locks that are taken together
-  std::string domain = default_domain;
-  unsigned mode = 0;  ///< of the domain; 0: whichever it has
-  std::string group;  ///< with mode 0660; empty: that of the process
-  bool shared = false;
-  std::optional<int> units;                      ///< a semaphore of so many; none: a lock
-  std::optional<std::uint64_t> within_ns;        ///< none: as long as it takes; 0: do not wait
+  domain_name in;
+  mode held = mode::exclusive;
+  std::optional<int> units;  ///< a semaphore of so many; none: a lock
+  limit patience = limit::for_ever();
+  bool waits_anyway = false;                     ///< also for a run around this one
   std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
   std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
   std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time
@@ -47,10 +47,7 @@ constexpr int not_repaired = 65;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.
-constexpr double longest_wait_s = 1e9;
-
-/// The library's error about a name that several domains have, with the options that choose one.
-[[nodiscard]] domain_error which_of_them(const domain_error& e);
+constexpr double most_wait_s = 1e9;
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the
 /// process by a signal when main() returns (run_signals.hpp). Throws domain_error and

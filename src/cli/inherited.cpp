@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,15 +28,21 @@ namespace {
   throw std::system_error(errno, std::generic_category(), std::string("--inherit: ") + what);
 }
 
+/// The numbers that are names of files in that folder, in its order.
+std::vector<int> numbers_in(const std::string& path) {
+  std::vector<int> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  if (!folder) return all;
+  while (const dirent* const each = readdir(folder.get()))
+    if (const auto number = read_number<int>(each->d_name)) all.push_back(*number);
+  return all;
+}
+
 /// The descriptors that this process has, without the standard streams.
 std::vector<int> open_descriptors() {
-  std::vector<int> all;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
-  if (!folder) return all;
-  while (const dirent* const each = readdir(folder.get())) {
-    const auto number = read_number<int>(each->d_name);
-    if (number && *number > STDERR_FILENO && *number != dirfd(folder.get())) all.push_back(*number);
-  }
+  std::vector<int> all = numbers_in("/proc/self/fd");
+  // One of them was that of the folder.
+  std::erase_if(all, [](int each) { return each <= STDERR_FILENO || fcntl(each, F_GETFD) < 0; });
   return all;
 }
 
@@ -108,13 +116,44 @@ void inheritance::go_to_background(const ending& its) {
   static_cast<void>(chdir("/"));
 }
 
+// In the order of process numbers, so that it is one that has been there for long.
+pid_t inheritance::an_heir() const {
+  struct stat passed_on {};
+  if (fstat(reading_.get(), &passed_on) != 0) return 0;
+  const auto has_it = [&](const std::string& folder) {
+    return std::ranges::any_of(numbers_in(folder), [&](int each) {
+      struct stat its {};
+      return stat((folder + "/" + std::to_string(each)).c_str(), &its) == 0 &&
+             its.st_dev == passed_on.st_dev && its.st_ino == passed_on.st_ino;
+    });
+  };
+  for (const int pid : numbers_in("/proc"))
+    if (pid != getpid() && has_it("/proc/" + std::to_string(pid) + "/fd")) return pid;
+  return 0;
+}
+
 // What an heir writes is read and forgotten: the end of the pipe is what counts.
-void inheritance::await_heirs() const {
+bool inheritance::await_end_of(const descriptor& heir) const {
   std::array<char, 256> written{};
   while (true) {
-    const ssize_t got = read(reading_.get(), written.data(), written.size());
-    if (got == 0 || (got < 0 && errno != EINTR)) return;
+    std::array<pollfd, 2> ends{{{.fd = reading_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = heir.get(), .events = POLLIN, .revents = 0}}};
+    if (poll(ends.data(), ends.size(), -1) < 0) continue;  // interrupted
+    if (ends[0].revents != 0) {
+      const ssize_t got = read(reading_.get(), written.data(), written.size());
+      if (got == 0 || (got < 0 && errno != EINTR)) return false;
+    }
+    if (ends[1].revents != 0) return true;
   }
+}
+
+void inheritance::await_heirs(const std::function<void(pid_t heir)>& shown) const {
+  descriptor heir;
+  do {
+    const pid_t pid = an_heir();
+    shown(pid);
+    heir = descriptor(pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  } while (await_end_of(heir));
 }
 
 int run_inherited(const std::function<int(inheritance&)>& supervise) {

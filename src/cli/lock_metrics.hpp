@@ -16,6 +16,6 @@ constexpr std::size_t most_locks_with_metrics = 1'000;
 
 /// The file for Prometheus' collector of text files: metrics of the domain, and of each of these
 /// locks, which are on this host.
-[[nodiscard]] std::string lock_metrics(const domain& in, std::vector<lock_state> locks);
+[[nodiscard]] std::string lock_metrics(const domain& in, std::vector<domain_lock> locks);
 
 }  // namespace lockflight::cli

@@ -1,11 +1,11 @@
 // lockflight run: a command under a named lock.
-#include <grp.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/number.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
@@ -19,19 +19,6 @@ namespace {
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
-
-bool is_a_group(const std::string& text) {
-  return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
-}
-
-std::string group_of(const arguments& given, unsigned mode) {
-  constexpr unsigned of_group = 0660;
-  const auto text = given.one("--group");
-  if (!text) return "";
-  if (mode != of_group) throw refuse("--group", *text, "only with --mode 0660");
-  if (!is_a_group(*text)) throw refuse("--group", *text, "the name or the number of a group");
-  return *text;
-}
 
 /// What several options ask of the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,
@@ -61,17 +48,15 @@ void read_on_owner_died(const std::string& text, guarded_command& what) {
   if (text.empty()) throw refuse("--on-owner-died", text, "fail, run or a command for a shell");
   what.on_owner_died = text == "run" ? run : text == "fail" ? fail : repair;
   what.repair = text;
-  if (what.on_owner_died == repair && what.shared)
+  if (what.on_owner_died == repair && what.held == mode::shared)
     throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
 }
 
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
-  if (const auto domain = given.one("--domain")) what.domain = *domain;
-  what.mode = mode_of(given);
-  what.group = group_of(given, what.mode);
-  what.shared = given.has("--shared");
+  what.in = *domain_name_from(given);
+  if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
   check_together(given, "--slots", {"--shared", "--leader", "--once-per"});
   if (const auto text = given.one("--slots"))
@@ -83,9 +68,9 @@ guarded_command guarded_from(const arguments& given) {
     what.slot_length = slot_length("--once-per", *text);
   if (const auto text = given.one("--json")) what.events = events_descriptor("--json", *text);
   what.inherits = given.has("--inherit");
-  if (what.inherits && what.domain.starts_with("etcd:"))
+  if (what.inherits && what.in.name.starts_with("etcd:"))
     throw refuse(
-        "--domain", what.domain,
+        "--domain", what.in.name,
         "a domain of this machine beside --inherit, since a lock of a cluster may be lost, "
         "and what COMMAND has left running cannot be ended then");
   if (const auto text = given.one("--at-least"))
@@ -97,10 +82,12 @@ guarded_command guarded_from(const arguments& given) {
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
-    what.within_ns =
-        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9);
+    what.patience = limit::of_ns(
+        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, most_wait_s) * 1e9));
   }
-  if (given.has("--nonblock")) what.within_ns = 0;
+  if (given.has("--nonblock")) what.patience = limit::at_once();
+  check_together(given, "--wait-anyway", {"--nonblock"});
+  what.waits_anyway = given.has("--wait-anyway");
   check_together(given, "--no-wait-message", {"--verbose"});
   what.is_silent = given.has("--no-wait-message");
   if (!what.is_silent && isatty(STDERR_FILENO) != 0)
@@ -126,10 +113,6 @@ int run_run(const arguments& given, console& /*out*/) {
 }  // namespace
 
 command run_command() {
-  option mode = mode_option();
-  mode.what =
-      "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
-      "0600 if it is made)";
   return {
       .description =
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
@@ -149,8 +132,15 @@ command run_command() {
            "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
            "so that a store can refuse an older holder; it is not set if the lock is shared. "
-           "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock "
-           "alone has ended with 0: then what the lock guards counts as repaired.",
+           "LOCKFLIGHT_OWNER_DIED is 1 if a holder that was alone died, until a COMMAND that holds "
+           "the lock alone has ended with 0: then what the lock guards counts as repaired. The "
+           "death of a run with --shared is not told, as it only reads what the lock guards. Nor "
+           "is that of a run whose COMMAND had not begun.",
+           "LOCKFLIGHT_INSIDE says which locks the runs around COMMAND hold. If COMMAND starts "
+           "another run that would wait for one of them, each would wait for the other: the inner "
+           "run exits with 2 at once and says so, unless both share the lock, or a unit of "
+           "--slots is free. With --wait-anyway it waits. It waits as well if the outer run has "
+           "ended, or does not wait for COMMAND any more.",
            "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
            "with overlapping names do not wait for each other in a circle. --timeout is that of "
            "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
@@ -168,10 +158,11 @@ command run_command() {
            "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
            "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
            "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "
-           "otherwise; a process 'lockflight run' stays in the background and frees the lock. If "
-           "the run is killed, COMMAND goes on with the lock. If the process in the background is "
-           "killed, COMMAND is killed, too, and the next holder finds LOCKFLIGHT_OWNER_DIED=1, "
-           "also if other processes go on.",
+           "otherwise; a process 'lockflight run' stays in the background and frees the lock; "
+           "'lockflight who' shows a process that keeps it. If the run is killed, COMMAND goes on "
+           "with the lock. If the process in the background is killed, COMMAND is killed, too; the "
+           "lock is free when the process that 'lockflight who' has shown has ended, also if "
+           "others go on, and the next holder finds LOCKFLIGHT_OWNER_DIED=1.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -194,8 +185,9 @@ command run_command() {
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
            "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
            "more. A line that nobody reads within a tenth of a second is lost, with all after "
-           "it."},
-      .options =
+           "it.",
+           json_of_bytes},
+      .options = with_domain_options(
           {{.name = "NAME",
             .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
             .repeats = true},
@@ -233,25 +225,21 @@ command run_command() {
                     "has ended, as with flock(1); the run ends with COMMAND"},
            {.name = "--on-owner-died",
             .value = "WHAT",
-            .what = "if a holder died: run COMMAND, which is told (run, the default); exit with 65 "
-                    "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
+            .what =
+                "if a holder that was alone died: run COMMAND, which is told (run, the default); exit with 65 "
+                "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
            {.name = "--grace",
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
                 "a third of the time to live (default: 2; 0: only SIGKILL)"},
-           domain_option(),
-           mode,
-           {.name = "--group",
-            .value = "G",
-            .what = "with --mode 0660: the group whose users share the domain that is made, "
-                    "by name or number (default: your effective group)"},
-           {.name = "--conflict-exit-code",
+           {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"}},
+          {{.name = "--conflict-exit-code",
             .shorthand = "-E",
             .value = "CODE",
             .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
                     "1), and "
-                    "with --once-per if COMMAND has run in this slot (default: 0)"}},
+                    "with --once-per if COMMAND has run in this slot (default: 0)"}}),
       .examples =
           {{"lockflight run backup -- rsync -a /srv /mnt/backup", "run one backup at a time"},
            {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
@@ -281,7 +269,9 @@ command run_command() {
                       "the run ends by it as well; with --once-per 0 also if COMMAND has run in "
                       "this slot"},
                      {1, "the run did not get the lock in time; -E sets another code"},
-                     {2, "bad usage; one line on standard error says what is accepted"},
+                     {2,
+                      "bad usage, or a run around this one holds NAME; one line on standard error "
+                      "says what is accepted"},
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "
                       "damaged"},

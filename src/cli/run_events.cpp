@@ -21,11 +21,9 @@ using nlohmann::ordered_json;
 
 /// What a run waits for, or waited for in vain.
 ordered_json obstacle(const domain& in, const std::string& name) {
-  ordered_json holders = ordered_json::array();
-  ordered_json waiters = ordered_json::array();
-  for (const domain_use_elsewhere& use : in.uses_of(name))
-    (use.what == domain_lock_use::how::waits ? waiters : holders).push_back(json_of(user_of(use)));
-  return {{"name", name}, {"holders", std::move(holders)}, {"waiters", std::move(waiters)}};
+  ordered_json fields{{"name", name}};
+  add_users(in.users_of(name), fields);
+  return fields;
 }
 
 }  // namespace
@@ -34,13 +32,12 @@ run_events::run_events(int to, const std::vector<std::string>& names)
     : to_(to), names_(names), began_ns_(now_ns()) {}
 
 void run_events::write(const char* event, ordered_json fields) {
-  ordered_json line{{"event", event},
-                    {"seconds", static_cast<double>(now_ns() - began_ns_) / 1e9},
-                    {"names", names_}};
+  ordered_json line{
+      {"event", event}, {"seconds", json_seconds(now_ns() - began_ns_)}, {"names", names_}};
   line.update(fields);
   constexpr std::chrono::milliseconds for_a_reader{100};
   constexpr int in_one_line = -1;
-  if (!write_within(to_, json_text(line, in_one_line) + "\n", for_a_reader)) to_ = -1;
+  if (!write_within(to_, json_text(std::move(line), in_one_line) + "\n", for_a_reader)) to_ = -1;
 }
 
 void run_events::waits(const domain& in, const std::string& name) {
@@ -50,10 +47,12 @@ void run_events::waits(const domain& in, const std::string& name) {
   write("waits", obstacle(in, name));
 }
 
-void run_events::has_lock(const holding& what) {
+void run_events::has_lock(const named_handle& held) {
   if (!is_wanted()) return;
-  ordered_json fields{{"tokens", what.tokens()}, {"owner_died", what.owner_died()}};
-  if (const auto unit = what.unit()) fields["unit"] = *unit;
+  const bool is_alone = held.held() == mode::exclusive;
+  ordered_json fields{{"tokens", is_alone ? held.tokens() : std::vector<std::uint64_t>{}},
+                      {"owner_died", held.owner_died()}};
+  if (held.unit() >= 0) fields["unit"] = held.unit();
   write("acquired", std::move(fields));
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/attended.hpp"
-#include "cli/holding.hpp"
 #include "cli/slots.hpp"
 #include "lockflight/domain.hpp"
 
@@ -25,7 +24,7 @@ class run_events {
 
   /// The wait goes on, for that name. Called again and again; says so once, after a second.
   void waits(const domain& in, const std::string& name);
-  void has_lock(const holding& what);
+  void has_lock(const named_handle& held);
   void was_not_free(const domain& in, const std::string& name);
   void is_done_until(wall_seconds moment);
   /// A signal has ended the wait, or the process that the caller started is gone: 0.

@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "base/visible_text.hpp"
 #include "base/write_within.hpp"
-#include "tool/printable.hpp"
 
 namespace lockflight::cli {
 
@@ -15,7 +15,7 @@ bool write_within(int to, std::string_view text, std::chrono::milliseconds withi
 
 void say(const std::string& line) {
   constexpr std::chrono::milliseconds for_a_reader{100};
-  write_within(STDERR_FILENO, "lockflight run: " + tool::printable(line) + "\n", for_a_reader);
+  write_within(STDERR_FILENO, "lockflight run: " + visible(line) + "\n", for_a_reader);
 }
 
 }  // namespace lockflight::cli

@@ -18,10 +18,11 @@
 #include <system_error>
 
 #include "base/replaced_file.hpp"
+#include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/lock_metrics.hpp"
 #include "cli/named.hpp"
-#include "tool/printable.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
@@ -85,7 +86,7 @@ struct reading {
   std::string domain;
   std::size_t participants = 0;
   int slots = 0;
-  std::vector<lock_state> in_use;  ///< the longest wait first
+  std::vector<domain_lock> in_use;  ///< the longest wait first
   std::size_t locks = 0;
   std::uint64_t repairs = 0;
   double longest_wait_seen_s = 0;
@@ -93,7 +94,7 @@ struct reading {
 
 class watcher {
  public:
-  watcher(domain in, unsigned mode) : in_(std::move(in)), mode_(mode) {}
+  explicit watcher(domain_name named) : named_(std::move(named)), in_(named_.attach()) {}
 
   reading read() {
     follow();
@@ -101,20 +102,20 @@ class watcher {
     now.domain = in_.name();
     now.participants = in_.participants().size();
     now.slots = in_.options().slots;
-    for (lock_state& state : states_of(in_)) {
+    for (domain_lock& lock : locks_on_all_hosts(in_)) {
       ++now.locks;
-      now.repairs += state.lock.repairs;
-      longest_s_ = std::max(longest_s_, state.longest_wait_s());
-      if (state.in_use()) now.in_use.push_back(std::move(state));
+      now.repairs += lock.repairs;
+      longest_s_ = std::max(longest_s_, longest_wait_s(lock));
+      if (!lock.users.empty()) now.in_use.push_back(std::move(lock));
     }
-    std::ranges::stable_sort(now.in_use, std::greater<>{}, &lock_state::longest_wait_s);
+    std::ranges::stable_sort(now.in_use, std::greater<>{}, longest_wait_s);
     now.longest_wait_seen_s = longest_s_;
     return now;
   }
 
   std::string read_metrics() {
     follow();
-    return lock_metrics(in_, states_on_this_host(in_));
+    return lock_metrics(in_, in_.locks());
   }
 
  private:
@@ -122,47 +123,49 @@ class watcher {
   void follow() {
     if (in_.still_valid()) return;
     try {
-      in_ = domain::attach(in_.name(), mode_);
+      in_ = domain::attach(named_.name, named_.mode, named_.group);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::missing) throw;
     }
   }
 
+  domain_name named_;
   domain in_;
-  unsigned mode_;
   double longest_s_ = 0;
 };
 
 std::string headline(const reading& now) {
   return fmt::format(
-      "{}: {} of {} slots taken, {} of {} locks in use, {} deaths recovered, longest wait seen {}",
+      "{}: {} of {} slots taken, {} of {} locks in use, {} repairs after deaths or stops, longest "
+      "wait seen {}",
       now.domain, now.participants, now.slots, now.in_use.size(), now.locks, now.repairs,
       duration(now.longest_wait_seen_s));
 }
 
-std::string who_holds(const lock_state& state) {
-  if (state.holders.empty()) return "";
-  const lock_user& first = state.holders.front();
+std::string who_holds(const domain_lock& lock) {
+  const auto holders = holders_of(lock.users);
+  if (holders.empty()) return "";
+  const lock_user& first = holders.front();
   std::string text = fmt::format("{} {}", first.pid, command_of(first));
   if (const auto word = state_text(first); !word.empty()) text += fmt::format(", {}", word);
-  if (state.holders.size() > 1) text += fmt::format(" and {} more", state.holders.size() - 1);
+  if (holders.size() > 1) text += fmt::format(" and {} more", holders.size() - 1);
   return text;
 }
 
 /// "backup", or of a semaphore "gpu (2 of 3)".
-std::string name_with_units(const lock_state& state) {
-  const std::string name = printable(state.lock.name);
-  if (state.lock.units == 0) return name;
-  return fmt::format("{} ({} of {})", name, state.holders.size(), state.lock.units);
+std::string name_with_units(const domain_lock& lock) {
+  const std::string name = visible(lock.name);
+  if (lock.units == 0) return name;
+  return fmt::format("{} ({} of {})", name, holders_of(lock.users).size(), lock.units);
 }
 
-bool is_bad(const lock_state& state) {
-  return state.lock.owner_died ||
-         (!state.holders.empty() && (state.holders.front().dead || state.holders.front().stopped));
+bool is_bad(const domain_lock& lock) {
+  const auto holders = holders_of(lock.users);
+  return lock.owner_died || (!holders.empty() && (holders.front().dead || holders.front().stopped));
 }
 
 void print_table(console& out, const reading& now, std::size_t most_rows) {
-  table shown({{.title = "lock", .numeric = false},
+  table shown({{.title = "lock", .numeric = false, .most = widest_name},
                {.title = "waiters"},
                {.title = "longest wait"},
                {.title = "held for"},
@@ -170,14 +173,16 @@ void print_table(console& out, const reading& now, std::size_t most_rows) {
                {.title = "repairs", .importance = 2},
                {.title = "holder", .numeric = false, .importance = 3}});
   for (std::size_t i = 0; i < std::min(most_rows, now.in_use.size()); ++i) {
-    const lock_state& s = now.in_use[i];
-    shown.add_row({{name_with_units(s)},
-                   {std::to_string(s.waiters.size())},
-                   {s.waiters.empty() ? "" : duration(s.longest_wait_s())},
-                   {s.holders.empty() ? "" : duration(s.holders.front().seconds)},
-                   {std::to_string(s.lock.token)},
-                   {std::to_string(s.lock.repairs)},
-                   {who_holds(s), is_bad(s) ? style::bad : style::plain}});
+    const domain_lock& lock = now.in_use[i];
+    const auto holders = holders_of(lock.users);
+    const auto waiters = waiters_of(lock.users);
+    shown.add_row({{name_with_units(lock)},
+                   {std::to_string(waiters.size())},
+                   {waiters.empty() ? "" : duration(longest_wait_s(lock))},
+                   {holders.empty() ? "" : duration(seconds_of(holders.front()))},
+                   {std::to_string(lock.token)},
+                   {std::to_string(lock.repairs)},
+                   {who_holds(lock), is_bad(lock) ? style::bad : style::plain}});
   }
   shown.print(out);
 }
@@ -189,20 +194,22 @@ std::string in_brackets(std::string_view word) {
 /// For a file or a pipe: all that there is to a lock in one line.
 void print_lines(console& out, const reading& now) {
   out.line(headline(now));
-  for (const lock_state& s : now.in_use)
-    for (const auto* users : {&s.holders, &s.waiters})
-      for (const lock_user& user : *users)
-        out.line(fmt::format("{}: {} {}{} for {}, {}", printable(s.lock.name), user.pid,
-                             word_of(user), in_brackets(state_text(user)), duration(user.seconds),
-                             command_of(user)));
+  for (const domain_lock& lock : now.in_use)
+    for (const lock_user& user : lock.users)
+      out.line(fmt::format("{}: {} {}{} for {}, {}", visible(lock.name), user.pid,
+                           cli::word_of(user), in_brackets(state_text(user)),
+                           duration(seconds_of(user)), command_of(user)));
 }
 
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
-  for (const lock_state& s : now.in_use) locks.push_back(json_of(s));
-  return {{"domain", now.domain},   {"participants", now.participants},
-          {"slots", now.slots},     {"locks_made", now.locks},
-          {"repairs", now.repairs}, {"longest_wait_seen_s", now.longest_wait_seen_s},
+  for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
+  return {{"domain", now.domain},
+          {"participants", now.participants},
+          {"slots", now.slots},
+          {"locks_made", now.locks},
+          {"repairs", now.repairs},
+          {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
           {"locks", locks}};
 }
 
@@ -284,8 +291,7 @@ int run_top(const arguments& given, console& out) {
   }
   if (given.has("--once")) turns = 1;
   check_metrics_options(given);
-  const unsigned mode = mode_of(given);
-  watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain), mode), mode);
+  watcher domain(*domain_name_from(given));
   if (given.has("--prometheus")) return run_metrics(given, out, domain, turns);
   const bool screens = out.width() > 0 && !given.has("--json") && !given.has("--once");
   if (screens)
@@ -301,34 +307,32 @@ command top_command() {
   return {
       .description =
           {"Shows once a second the locks in use: who holds them and since when, how many wait, "
-           "the longest wait, and from how many deaths the domain has recovered. The key q or "
-           "Ctrl-C ends it. If standard output is no terminal, it prints a line for each holder "
+           "the longest wait, and how often locks were repaired after deaths or stops. The key q "
+           "or Ctrl-C ends it. If standard output is no terminal, it prints a line for each holder "
            "and waiter.",
            "It reads the domain's memory and stops nobody. It does not see a wait that begins and "
            "ends between two readings.",
            "The JSON has one line for each reading: {\"domain\", \"participants\", \"slots\", "
            "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}. A LOCK "
            "is that of 'lockflight who --json'; only locks in use are there.",
+           json_of_bytes,
            fmt::format(
                "With --prometheus it writes metrics of the domain and its locks to FILE once a "
                "second: how many hold and wait and for how long, exclusive acquires, repairs after "
                "deaths. A reader sees a whole file at any time. FILE has the {} locks at most that "
                "are in use, or were acquired most often. In a cluster's domain the metrics are "
-               "those of this host.",
+               "those of this host. In a label, control characters of a name are \\xHH as well.",
                most_locks_with_metrics)},
-      .options = {{.name = "DOMAIN",
-                   .what = fmt::format("the domain (default: {})", default_domain),
-                   .completes = option::offer::domains,
-                   .optional = true},
-                  mode_option(),
-                  {.name = "--once", .what = "read once, print, and end"},
-                  {.name = "--seconds", .value = "N", .what = "end after N seconds"},
-                  {.name = "--json", .what = "print JSON, one line for each reading"},
-                  {.name = "--prometheus",
-                   .value = "FILE",
-                   .what = "write metrics to FILE, for Prometheus' collector of text files; -: "
-                           "print them once",
-                   .completes = option::offer::files}},
+      .options = with_domain_options(
+          {domain_argument(fmt::format("the domain, as --domain (default: {})", default_domain))},
+          {{.name = "--once", .what = "read once, print, and end"},
+           {.name = "--seconds", .value = "N", .what = "end after N seconds"},
+           {.name = "--json", .what = "print JSON, one line for each reading"},
+           {.name = "--prometheus",
+            .value = "FILE",
+            .what = "write metrics to FILE, for Prometheus' collector of text files; -: print "
+                    "them once",
+            .completes = option::offer::files}}),
       .examples = {{"lockflight top", "watch the default domain, until the key q"},
                    {"lockflight top work --mode 0660",
                     "watch the group's domain, if you have one of that name, too"},

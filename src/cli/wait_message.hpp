@@ -5,19 +5,15 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
 
 /// The holders of what a run waits for, and how many wait before it: "held by rsync (pid 4711) for
-/// 2 min 3 s, 3 before you", or "you are next". Without the last part if `self` is not among the
-/// waiters, as when it gave up.
-[[nodiscard]] std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self);
-
-/// The same about that lock; or, for a run that has found no slot in the domain: "all 4095 slots of
-/// domain jobs are taken".
+/// 2 min 3 s, 3 before you", or "you are next". Without the last part if this process is not among
+/// the waiters, as when it gave up. For a run that has found no slot in the domain: "all 4095 slots
+/// of domain jobs are taken".
 [[nodiscard]] std::string obstacle_text(const domain& in, const std::string& name);
 
 class wait_message {

@@ -1,17 +1,16 @@
 // lockflight who: the holders of a named lock, and those that wait for it.
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/named.hpp"
-#include "tool/printable.hpp"
 #include "tool/table.hpp"
 
 namespace lockflight::cli {
 namespace {
 
-void print_users(console& out, const lock_state& state, bool of_cluster) {
+void print_users(console& out, std::span<const lock_user> of_lock, bool of_cluster) {
   table users({{.title = of_cluster ? "host" : "", .numeric = false},
                {.title = "pid"},
                {.title = "", .numeric = false},
@@ -19,45 +18,48 @@ void print_users(console& out, const lock_state& state, bool of_cluster) {
                {.title = "", .numeric = false},
                {.title = "runs"},
                {.title = "command", .numeric = false}});
-  for (const auto* each : {&state.holders, &state.waiters})
-    for (const lock_user& user : *each)
-      users.add_row({{of_cluster && user.host.empty() ? "(here)" : printable(user.host)},
-                     {std::to_string(user.pid)},
-                     {word_of(user)},
-                     {duration(user.seconds)},
-                     {state_text(user), user.dead || user.stopped ? style::bad : style::plain},
-                     {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
-                     {printable(user.command)}});
+  for (const lock_user& user : of_lock)
+    users.add_row({{of_cluster && user.host.empty() ? "(here)" : visible(user.host)},
+                   {std::to_string(user.pid)},
+                   {cli::word_of(user)},
+                   {duration(seconds_of(user))},
+                   {state_text(user), user.dead || user.stopped ? style::bad : style::plain},
+                   {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
+                   {visible(user.command)}});
   users.print(out);
+}
+
+void print_lock(console& out, const domain_lock& lock, bool of_cluster,
+                const std::vector<std::string>& silent) {
+  if (lock.users.empty())
+    out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
+  else if (lock.units > 0)
+    out.line(fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
+  if (!lock.users.empty()) print_users(out, lock.users, of_cluster);
+  if (!lock.users.empty() && lock.owner_died)
+    out.line("A holder died: what the lock guards may be half done.");
+  for (const std::string& host : silent)
+    out.line(out.paint(style::bad, fmt::format("{} does not answer", visible(host))));
 }
 
 int run_who(const arguments& given, console& out) {
   const std::string name = given.one("NAME").value_or("");
   check_lock_name("NAME", name);
-  const std::string where = given.one("--domain").value_or(default_domain);
-  const domain in = domain_named("--domain", where, mode_of(given));
-  lock_state state;
-  state.lock.name = name;
+  const domain_name where = *domain_name_from(given);
+  const domain in = where.attach();
+  domain_lock found{.name = name};
   std::vector<std::string> silent;
-  for (lock_state& each : states_of(in, &silent))
-    if (each.lock.name == name) state = std::move(each);
+  for (domain_lock& each : locks_on_all_hosts(in, &silent))
+    if (each.name == name) found = std::move(each);
   if (given.has("--json")) {
-    nlohmann::ordered_json all = json_of(state);
-    all["domain"] = where;
+    nlohmann::ordered_json all = cli::json_of(found);
+    all["domain"] = where.name;
     if (!silent.empty()) all["silent"] = silent;
-    out.line(json_text(all, 2));
-  } else if (state.in_use()) {
-    if (state.lock.units > 0)
-      out.line(fmt::format("{} of {} units are held", state.holders.size(), state.lock.units));
-    print_users(out, state, where.starts_with("etcd:"));
-    if (state.lock.owner_died) out.line("A holder died: what the lock guards may be half done.");
+    out.line(json_text(std::move(all), 2));
   } else {
-    out.line(fmt::format("nobody holds '{}' or waits for it", printable(name)));
+    print_lock(out, found, in.is_of_cluster(), silent);
   }
-  if (!given.has("--json"))
-    for (const std::string& host : silent)
-      out.line(out.paint(style::bad, fmt::format("{} does not answer", printable(host))));
-  return state.in_use() ? 0 : 1;
+  return found.users.empty() ? 1 : 0;
 }
 
 }  // namespace
@@ -81,14 +83,18 @@ command who_command() {
            "namespace, such as a container's. A semaphore, which 'lockflight run --slots N' makes, "
            "has \"units\", "
            "which is N, and each of its holders a \"unit\". The \"acquires\" are the exclusive "
-           "ones on this host since the lock was made."},
-      .options = {{.name = "NAME", .what = "the lock"},
-                  domain_option(),
-                  mode_option(),
-                  {.name = "--json", .what = "print one JSON document instead of the table"}},
+           "ones on this host since the lock was made. \"owner_died\" is about exclusive holders: the "
+           "death of one that shares is not told to later holders.",
+           json_of_bytes},
+      .options = with_domain_options(
+          {{.name = "NAME", .what = "the lock"},
+           domain_argument("the domain of the lock, as --domain")},
+          {{.name = "--json", .what = "print one JSON document instead of the table"}}),
       .examples = {{"lockflight who backup", "show who runs the backup now"},
                    {"lockflight who backup --domain work --mode 0660",
                     "look into the group's domain, if you have one of that name, too"},
+                   {"lockflight who backup work --mode 0660 --group staff",
+                    "look into that of the group staff, if several groups have one"},
                    {"lockflight who backup --json | jq '.holders[].pid'",
                     "print only the processes that hold it"}},
       .exit_codes = {{0, "somebody holds the lock or waits for it"},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/visible_text.hpp"
 #include "bench/fit/fit.hpp"
 #include "bench/plan/launch.hpp"
 #include "bench/plan/networks.hpp"
@@ -90,7 +91,7 @@ struct program_findings {
 };
 
 program_findings findings_of(const std::string& path, const program_mpi& found) {
-  program_findings says{.rows = {{"program", one_line(path)}}, .advice = "", .fits = false};
+  program_findings says{.rows = {{"program", visible(path)}}, .advice = "", .fits = false};
   if (!found.is_dynamic) {
     says.rows.push_back({"MPI", "linked statically, if there is one"});
     says.advice = "Nothing can be preloaded: link the program with the MPI's shared library.";
@@ -110,8 +111,8 @@ program_findings findings_of(const std::string& path, const program_mpi& found) 
   const about_mpi_interface& its = details_of(found.interface);
   says.rows.push_back(
       {"MPI", fmt::format("{}: {} needs {}", its.name,
-                          found.needed_by == path ? "the program" : one_line(found.needed_by),
-                          one_line(found.library))});
+                          found.needed_by == path ? "the program" : visible(found.needed_by),
+                          visible(found.library))});
   says.rows.push_back(
       {"preload", found.drop_in.empty()
                       ? fmt::format("{} (not in this build or installation)", its.drop_in)
@@ -151,7 +152,7 @@ int run_for_program(const std::string& path, const arguments& given, console& ou
   } catch (const unreadable_elf& e) {
     throw refuse(
         program_argument, path,
-        fmt::format("a program or a shared library of this machine; {}", one_line(e.what())));
+        fmt::format("a program or a shared library of this machine; {}", visible(e.what())));
   }
   const program_findings says = findings_of(path, found);
   const auto json = given.one(json_argument);

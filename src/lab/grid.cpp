@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/visible_text.hpp"
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
 #include "lab/progress.hpp"
@@ -73,7 +74,7 @@ void print_short(console& out, const std::vector<grid_outcome>& all) {
                    {o.ops_s ? scaled(*o.ops_s) : "–"},
                    {o.best},
                    {o.best.empty() ? "" : scaled(o.best_ops_s)},
-                   {o.why.empty() ? rounded(o.ratio()) : one_line(o.why), style::bad}});
+                   {o.why.empty() ? rounded(o.ratio()) : visible(o.why), style::bad}});
   }
   if (!any) return;
   static_cast<void>(shown.print(out));

@@ -58,6 +58,11 @@ class arguments {
     const auto at = given_.find(name);
     return at == given_.end() ? none : at->second;
   }
+  [[nodiscard]] arguments without(const std::string& name) const {
+    auto others = given_;
+    others.erase(name);
+    return arguments(std::move(others));
+  }
 
  private:
   std::map<std::string, std::vector<std::string>> given_;

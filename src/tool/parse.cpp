@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/visible_text.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
 
@@ -102,7 +103,7 @@ usage_error translate(const CLI::ParseError& error, const command* of, int argc,
     if (const auto found = value_of_switch(*of, argc, argv))
       return refuse(found->first, found->second, "no value; it is a switch");
   }
-  return usage_error(fmt::format("{} (accepted: what 'lockflight {}--help' lists)", one_line(text),
+  return usage_error(fmt::format("{} (accepted: what 'lockflight {}--help' lists)", visible(text),
                                  of == nullptr ? "" : of->name + ' '));
 }
 

@@ -9,10 +9,11 @@ namespace {
 
 constexpr int gap = 2;
 
-/// A cell of a line; the last of a line is not filled up.
+/// A cell of a line; the last of a line is not filled up, and one that is wider than its column
+/// moves the rest of its line.
 std::string cell_text(const console& out, const table_cell& cell, const table_column& column,
                       int width, bool last) {
-  const std::string fill(static_cast<std::size_t>(width - columns_of(cell.text)), ' ');
+  const std::string fill(static_cast<std::size_t>(std::max(0, width - columns_of(cell.text))), ' ');
   const std::string text = out.paint(cell.look, cell.text);
   if (column.numeric) return fill + text;
   return last ? text : text + fill;
@@ -23,10 +24,11 @@ std::string cell_text(const console& out, const table_cell& cell, const table_co
 std::vector<int> table::widths() const {
   std::vector<int> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    int widest = columns_of(columns_[i].title);
+    int widest = 0;
     for (const auto& row : rows_)
       if (!row.empty()) widest = std::max(widest, columns_of(row[i].text));
-    widths.push_back(widest);
+    if (columns_[i].most > 0) widest = std::min(widest, columns_[i].most);
+    widths.push_back(std::max(widest, columns_of(columns_[i].title)));
   }
   return widths;
 }

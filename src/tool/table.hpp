@@ -16,8 +16,11 @@ struct table_cell {
 struct table_column {
   std::string title;
   bool numeric = true;  ///< aligned to the right
-  int importance =
-      0;  ///< on a narrow terminal the least important columns are dropped first; 0 never
+  /// On a narrow terminal the least important columns are dropped first; 0 never.
+  int importance = 0;
+  /// It is at most so wide, also if some cell is wider: one long name does not pad all rows. 0: as
+  /// wide as its widest cell.
+  int most = 0;
 };
 
 class table {

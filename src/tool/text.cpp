@@ -13,22 +13,6 @@ int columns_of(std::string_view utf8) {
   return static_cast<int>(std::count_if(utf8.begin(), utf8.end(), begins));
 }
 
-std::string one_line(std::string_view text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (is_control(c))
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string wrapped(std::string_view text, int width, int indent) {
   std::string out;
   int column = 0;

@@ -12,9 +12,6 @@ namespace lockflight::tool {
 /// How many columns text takes.
 [[nodiscard]] int columns_of(std::string_view utf8);
 
-/// Any text as one line: control characters become visible escapes.
-[[nodiscard]] std::string one_line(std::string_view text);
-
 /// Breaks a paragraph into lines of at most `width` columns, each indented. Ends with a new line.
 [[nodiscard]] std::string wrapped(std::string_view text, int width, int indent);
 

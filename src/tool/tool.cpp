@@ -7,10 +7,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/visible_text.hpp"
 #include "tool/console.hpp"
 #include "tool/help.hpp"
 #include "tool/parse.hpp"
-#include "tool/printable.hpp"
 #include "tool/text.hpp"
 #include "tool/version.hpp"
 
@@ -76,9 +76,8 @@ std::string_view named_command(int argc, const char* const* argv) {
 int run(const about& program, int argc, const char* const* argv) {
   const auto say = [&](std::string_view what, int code) {
     if (program.speaks == nullptr || program.speaks())
-      std::fputs(
-          fmt::format("{}: {}\n", name_of(program, argc, argv), printable(one_line(what))).c_str(),
-          stderr);
+      std::fputs(fmt::format("{}: {}\n", name_of(program, argc, argv), visible(what)).c_str(),
+                 stderr);
     return code;
   };
   try {

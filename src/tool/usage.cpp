@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/visible_text.hpp"
 #include "catalogue/nearest.hpp"
-#include "catalogue/quoted.hpp"
 #include "tool/text.hpp"
 
 namespace lockflight::tool {
 
-std::string shown(std::string_view value) { return catalogue::quoted(one_line(value)); }
+std::string shown(std::string_view value) { return in_quotes(value); }
 
 usage_error refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
   return usage_error(fmt::format("{} {} (accepted: {})", argument, shown(value), accepted));

@@ -20,10 +20,44 @@
 #include "base/mpi_interface.hpp"
 #include "base/number.hpp"
 #include "base/replaced_file.hpp"
+#include "base/visible_text.hpp"
 #include "base/whole_file.hpp"
 
 namespace lockflight {
 namespace {
+
+TEST(VisibleText, IsOneLineOfUtf8) {
+  EXPECT_EQ(visible("a b\\é€😀"), "a b\\é€😀");
+  EXPECT_EQ(visible("a\n\t\x1b[31m\x7f"), "a\\x0a\\x09\\x1b[31m\\x7f");
+  EXPECT_EQ(visible("\xc2\x9b|\xc2\xa0"), "\\xc2\\x9b|\xc2\xa0") << "C1, and what follows it";
+  // Half a character, a longer form, a surrogate, and one beyond the last.
+  for (const char* const bad : {"\xff", "\xc3", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80",
+                                "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\x80"}) {
+    EXPECT_EQ(visible(bad).size(), 4 * std::string(bad).size()) << visible(bad);
+    EXPECT_EQ(character_bytes(bad), 0u);
+  }
+  EXPECT_EQ(visible(visible("\xff\n")), visible("\xff\n"));
+}
+
+TEST(VisibleText, IsCutWhereACharacterEnds) {
+  EXPECT_EQ(cut("aé€😀b", 0), "");
+  EXPECT_EQ(cut("aé€😀b", 4), "aé€😀");
+  EXPECT_EQ(cut("aé", 9), "aé");
+  EXPECT_EQ(in_quotes("jobs"), "'jobs'");
+  EXPECT_EQ(in_quotes(std::string(80, 'x')), "'" + std::string(80, 'x') + "'");
+  EXPECT_EQ(in_quotes("a€€", 2), "'a€…'");
+  EXPECT_EQ(in_quotes(std::string(79, 'x') + "€€"), "'" + std::string(79, 'x') + "€…'");
+  EXPECT_EQ(in_quotes("\x1b\x1b", 6), "'\\x1b\\x…'");
+  EXPECT_EQ(in_quotes(std::string(1 << 20, '\xff'), 4), "'\\xff…'");
+}
+
+TEST(VisibleText, IsReversibleForPrograms) {
+  EXPECT_EQ(reversible("a\n\x1b é\\x"), "a\n\x1b é\\x");
+  EXPECT_EQ(reversible("\xff"), "\\xff");
+  EXPECT_EQ(reversible("\\xff"), "\\x5cxff");
+  EXPECT_EQ(reversible("\\\xff"), "\\\\xff");
+  EXPECT_EQ(reversible_line("\n\\x0a"), "\\x0a\\x5cx0a");
+}
 
 TEST(Number, IsTheWholeText) {
   EXPECT_EQ(read_number<int>("-12"), -12);

@@ -394,6 +394,48 @@ TEST_F(CapiDomain, RefusesNamesAndSizes) {
           "capi-no-such-domain");
 }
 
+TEST_F(CapiDomain, OneAcquireForAllModesAndLimits) {
+  lockflight_named* a = nullptr;
+  lockflight_named* b = nullptr;
+  const char* const names[]{"one", "two"};
+  fine(lockflight_named_create_several(domain_, names, 2, &a), "create_several");
+  fine(lockflight_named_create_several(domain_, names, 1, &b), "create_several");
+  fine(lockflight_named_acquire(a, LOCKFLIGHT_SHARED, 0), "acquire");
+  std::thread([&] {
+    fine(lockflight_named_acquire(b, LOCKFLIGHT_SHARED, 0), "acquire");
+    fine(lockflight_named_release(b), "release");
+    EXPECT_EQ(lockflight_named_acquire(b, LOCKFLIGHT_EXCLUSIVE, 1'000'000), LOCKFLIGHT_BUSY);
+  }).join();
+  refused(lockflight_named_unlock(a), LOCKFLIGHT_NOT_HELD, "exclusively");
+  fine(lockflight_named_release(a), "release");
+  fine(lockflight_named_acquire(a, LOCKFLIGHT_EXCLUSIVE, UINT64_MAX), "acquire");
+  fine(lockflight_named_unlock(a), "unlock");
+  refused(lockflight_named_release(a), LOCKFLIGHT_NOT_HELD, "'one'");
+  refused(lockflight_named_acquire(a, 3, 0), LOCKFLIGHT_INVALID, "mode 3");
+  refused(lockflight_named_create_several(domain_, names, 0, &b), LOCKFLIGHT_INVALID, "no lock");
+  refused(lockflight_named_create_several(domain_, nullptr, 1, &b), LOCKFLIGHT_INVALID,
+          "names NULL");
+  fine(lockflight_named_destroy(a), "destroy");
+  fine(lockflight_named_destroy(b), "destroy");
+}
+
+TEST_F(CapiDomain, AHandleWhoseThreadHasEndedCanBeDestroyed) {
+  lockflight_named* lock = nullptr;
+  lockflight_semaphore* semaphore = nullptr;
+  fine(lockflight_named_create(domain_, "left", nullptr, &lock), "create");
+  fine(lockflight_semaphore_create(domain_, "left too", 1, &semaphore), "create");
+  std::thread([&] {
+    fine(lockflight_named_lock(lock), "lock");
+    fine(lockflight_semaphore_acquire(semaphore), "acquire");
+    std::thread([&] {
+      refused(lockflight_named_destroy(lock), LOCKFLIGHT_HELD, "the thread holds that acquired it");
+    }).join();
+  }).join();
+  refused(lockflight_named_owner_died(lock), LOCKFLIGHT_NOT_HELD, "lock 'left'");
+  fine(lockflight_named_destroy(lock), "destroy");
+  fine(lockflight_semaphore_destroy(semaphore), "destroy");
+}
+
 TEST_F(CapiDomain, RefusesNull) {
   std::uint64_t token = 0;
   lockflight_named* none = nullptr;

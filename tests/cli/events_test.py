@@ -55,12 +55,19 @@ class Events(NamedTest):
         self.assertEqual(self.events_of("true", options=["--shared"])[0]["tokens"], [])
 
     def test_a_wait_in_vain(self):
-        _, pid = self.hold()
+        self.hold(name="other")  # has the first slot
+        run, pid = self.hold()
+        self.assertTrue(wait_until(lambda: self.who()["holders"][0]["command"] == "sleep"))
+        [same] = self.who()["holders"]
         waits, not_free = self.events_of("true", options=["--timeout", "1.5"], code=1)
         for each, event in ((waits, "waits"), (not_free, "not_free")):
             self.assertEqual((each["event"], each["name"]), (event, "jobs"))
             [holder] = each["holders"]
-            self.assertEqual((holder["pid"], holder["use"]), (pid, "holds"))
+            self.assertEqual((holder["pid"], holder["guarded_pid"], holder["use"]),
+                             (run.pid, pid, "holds"))
+            same["seconds"] = holder["seconds"]
+            self.assertEqual(holder, same, "as 'who --json' has it")
+            self.assertGreater(holder["slot"], 0)
         self.assertGreaterEqual(waits["seconds"], 1)
         self.assertEqual(len(waits["waiters"]), 1)
 

@@ -42,6 +42,11 @@ class InheritTest(NamedTest):
     def is_free(self):
         return self.run_in("true", options=["--nonblock"])[0] == 0
 
+    def kept_by(self):
+        """The process that 'who' shows."""
+        [holder] = self.who()["holders"]
+        return holder["guarded_pid"], holder["command"]
+
     def supervisor(self):
         [holder] = self.who()["holders"]
         return holder["pid"]
@@ -60,8 +65,7 @@ class Heirs(InheritTest):
         self.assertLess(time.monotonic() - start, 10)
         self.assertEqual((code, err), (7, ""))
         self.assertFalse(self.is_free())
-        [holder] = self.who()["holders"]
-        self.assertEqual((holder["guarded_pid"], holder["command"]), (0, "lockflight"))
+        self.assertTrue(wait_until(lambda: self.kept_by() == (child, "sleep")), self.kept_by())
         self.kill(child)
         self.assertTrue(wait_until(self.is_free))
         self.assertFalse(self.owner_died())
@@ -69,8 +73,9 @@ class Heirs(InheritTest):
     def test_the_last_of_several(self):
         code, children, _ = self.run_inherit(DAEMON + DAEMON + "(" + DAEMON + ")")
         self.assertEqual((code, len(children)), (0, 3))
-        for child in children:
+        for i, child in enumerate(children):
             self.assertFalse(self.is_free())
+            self.assertTrue(wait_until(lambda i=i: self.kept_by()[0] in children[i:]))
             self.kill(child)
         self.assertTrue(wait_until(self.is_free))
 
@@ -235,9 +240,12 @@ class Ends(InheritTest):
 
     def test_a_supervisor_that_is_killed_behind(self):
         code, [child], _ = self.run_inherit(DAEMON)
+        self.assertTrue(wait_until(lambda: self.kept_by()[0] == child))
         os.kill(self.supervisor(), signal.SIGKILL)
-        self.assertTrue(self.owner_died())
+        self.assertEqual(self.run_in("true", options=["--timeout", "0.3"])[0], 1)
         self.assertEqual((code, gone(child)), (0, False))
+        self.kill(child)
+        self.assertTrue(self.owner_died())
 
     def test_signals_do_not_end_the_supervisor_behind(self):
         _, [child], _ = self.run_inherit(DAEMON)

@@ -3,12 +3,14 @@
 import json
 import os
 import pty
+import re
 import select
+import signal
 import subprocess
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, gone, wait_until
+from named_support import DOMAIN, NamedTest, gone, state_of, wait_until
 from support import PROGRAM, skip_visibly
 
 
@@ -158,7 +160,7 @@ class WhoTopDomain(NamedTest):
 
     def test_text_has_no_control_characters(self):
         name = "a\x1b[31m\x07\x7f\x9b\t\u00e9b"
-        shown = "a?[31m????\u00e9b"
+        shown = r"a\x1b[31m\x07\x7f\xc2\x9b\x09" + "\u00e9b"
         os.symlink("/bin/sleep", self.path("s\x1b[1m\x9bp"))
         process = self.start("run", "--domain", DOMAIN, name, "--",
                              os.path.join(".", "s\x1b[1m\x9bp"), "60")
@@ -166,7 +168,7 @@ class WhoTopDomain(NamedTest):
         self.assertTrue(wait_until(lambda: self.who(name)["holders"]
                                    and self.who(name)["holders"][0]["command"].startswith("s")))
         self.assertEqual(self.who(name)["name"], name)
-        command = "s?[1m?p"
+        command = r"s\x1b[1m\xc2\x9bp"
         for line, words in [(["who", name, "--domain", DOMAIN], [command]),
                             (["top", DOMAIN, "--once"], [shown, command]),
                             (["domain", "show", DOMAIN], [shown, command]),
@@ -182,7 +184,58 @@ class WhoTopDomain(NamedTest):
         out = self.run_program("who", name, "--domain", DOMAIN)[1]
         self.assertEqual(out, f"nobody holds '{shown}' or waits for it\n")
         err = self.run_in("/no/\x1b[1m\x9bp")[2]
-        self.assertIn("COMMAND '/no/?[1m?p'", err)
+        self.assertIn(r"COMMAND '/no/\x1b[1m\xc2\x9bp'", err)
+
+    def test_names_that_are_not_utf8(self):
+        """Each is another one in JSON, and can be read from it."""
+        names = [b"\xff", b"\xfe", b"\\xff", b"\\x5cxff", b"\xe0\x80\x80", b"\xed\xa0\x80", b"ok\\x"]
+        for name in names:
+            self.run_in("true", name=name)
+        locks = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))["locks"]
+        read = [re.sub(rb"\\x([0-9a-f]{2})", lambda each: bytes([int(each[1], 16)]),
+                       lock["name"].encode()) for lock in locks]
+        self.assertEqual(sorted(read), sorted(names))
+        self.assertEqual(len({lock["name"] for lock in locks}), len(names))
+
+    def test_a_long_name_does_not_pad_all_rows(self):
+        self.hold(name="n" * 250)
+        self.hold()
+        for line in (["domain", "show", DOMAIN], ["top", DOMAIN, "--once"]):
+            [row] = [row for row in self.run_well(*line).splitlines() if row.startswith("jobs")]
+            self.assertLess(len(row), 160)
+
+    def test_milliseconds_are_enough(self):
+        self.hold()
+        for line in (["who", "jobs", "--domain", DOMAIN, "--json"],
+                     ["top", DOMAIN, "--once", "--json"]):
+            out = self.run_well(*line)
+            self.assertNotRegex(out, r"[0-9]\.[0-9]{4}")
+
+    def test_a_domain_is_named_in_both_ways(self):
+        self.run_in("true")
+        self.hold(name="held")
+        for ways in ([["who", "held", DOMAIN], ["who", "held", "--domain", DOMAIN]],
+                     [["top", DOMAIN, "--once"], ["top", "--domain", DOMAIN, "--once"]],
+                     [["domain", "show", DOMAIN], ["domain", "show", "--domain", DOMAIN]],
+                     [["domain", "forget", "--domain", DOMAIN, "jobs"]]):
+            for line in ways:
+                self.run_well(*line)
+        self.assertEqual(self.run_well("domain", "remove", "--force", "--domain", DOMAIN),
+                         f"removed {DOMAIN}\n")
+
+    def test_forget_with_a_waiter(self):
+        """It is stopped, so it does not take the lock when that becomes free."""
+        holder, _ = self.hold()
+        waiter = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1)
+        waiter.send_signal(signal.SIGSTOP)
+        self.assertTrue(wait_until(lambda: state_of(waiter.pid) == "T"))
+        holder.terminate()
+        self.assertTrue(wait_until(lambda: not self.who()["holders"]))
+        code, _, err = self.run_program("domain", "forget", DOMAIN, "jobs")
+        self.assertEqual(code, 2)
+        self.assertIn(f"; lockflight (pid {waiter.pid}, stopped) waits for it)", err)
 
     def test_forget(self):
         process, command = self.hold()
@@ -289,6 +342,36 @@ class Modes(NamedTest):
         self.run_well("domain", "remove", DOMAIN, *both[0])
         self.assertEqual(self.mode_of(), "0660")
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes domains of two groups")
+    def test_domains_of_two_groups(self):
+        """What the message says to give tells them apart, for each command."""
+        of_group = {group: ["--mode", "0660", "--group", group] for group in ("61001", "61002")}
+        for options in of_group.values():
+            self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *options)
+            self.assertEqual(self.run_in("true", options=options), (0, "", ""))
+        self.hold(options=of_group["61002"])
+        listed = json.loads(self.run_well("domain", "list", "--json"))["domains"]
+        self.assertEqual([(each["mode"], each["group"]) for each in listed
+                          if each["name"] == DOMAIN], [("0660", "61001"), ("0660", "61002")])
+        for line in (["who", "jobs", DOMAIN], ["top", DOMAIN, "--once"], ["domain", "show", DOMAIN],
+                     ["domain", "forget", DOMAIN, "jobs"], ["domain", "remove", DOMAIN],
+                     ["run", "--nonblock", "--domain", DOMAIN, "jobs", "--", "true"]):
+            options = ["--mode", "0660"]
+            if line[0] == "run":
+                line, options = line[:1] + options + line[1:], []
+            code, out, err = self.run_program(*line, *options)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+            self.assertIn("(accepted: --mode 0660 --group 61001 or --mode 0660 --group 61002)", err)
+        for group, code in (("61001", 1), ("61002", 0)):
+            self.assertEqual(self.run_program("who", "jobs", DOMAIN, *of_group[group])[0], code)
+            shown = json.loads(self.run_well("domain", "show", DOMAIN, "--json", *of_group[group]))
+            self.assertEqual(shown["group"], group)
+            self.assertEqual(self.run_program("top", DOMAIN, "--once", *of_group[group])[0], 0)
+        self.assertEqual(self.run_well("domain", "forget", DOMAIN, "jobs", *of_group["61001"]),
+                         "forgot jobs\n")
+        self.run_well("domain", "remove", DOMAIN, *of_group["61001"])
+        self.assertEqual(self.run_program("who", "jobs", DOMAIN, "--mode", "0660")[0], 0)
+
     def test_another_mode_than_that_of_the_domain(self):
         self.run_in("true")
         code, out, err = self.run_program("who", "jobs", "--domain", DOMAIN, "--mode", "0660")
@@ -303,7 +386,7 @@ BAD = [
     (["run", "a", "b", "a", "--", "true"], ["NAME", "'a'", "each name once"]),
     (["run", "", "--", "true"], ["NAME", "''", "255"]),
     (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
-    (["run", "a\nb", "--", "true"], ["NAME", "a\\nb", "new line"]),
+    (["run", "a\nb", "--", "true"], ["NAME", "a\\x0ab", "new line"]),
     (["run", "--timeout", "-1", "a", "--", "true"], ["--timeout", "'-1'", "from 0"]),
     (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "from 0"]),
     (["run", "--timeout", "nan", "a", "--", "true"], ["--timeout", "'nan'", "from 0"]),
@@ -349,6 +432,15 @@ BAD = [
     (["domain", "show", "a/b"], ["'a/b'", "a-z"]),
     (["domain", "show", "a", "--force"], ["--force", "remove"]),
     (["domain", "show", "a", "--names"], ["--names", "list"]),
+    (["who", "a", "b", "--domain", "c"], ["--domain", "'c'", "not both", "'b'"]),
+    (["top", "a", "--domain", "b"], ["--domain", "'b'", "not both", "'a'"]),
+    (["domain", "show", "a", "--domain", "b"], ["--domain", "'b'", "not both", "'a'"]),
+    (["domain", "list", "--domain", "b"], ["--domain", "'b'", "no name after list"]),
+    (["domain", "forget", "--domain", "b"], ["NAME", "''", "255 bytes"]),
+    (["who", "a", "--group", "root"], ["--group", "'root'", "--mode 0660"]),
+    (["domain", "show", "a", "--mode", "0660", "--group", "no such"], ["--group", "'no such'"]),
+    (["domain", "list", "--group", "root"], ["--group", "--mode 0660"]),
+    (["run", "--wait-anyway", "--nonblock", "a", "--", "true"], ["--wait-anyway", "--nonblock"]),
 ]
 
 

@@ -49,6 +49,23 @@ sys.exit(told)
 """
 
 
+class WithoutProc(NamedTest):
+    @unittest.skipUnless(os.geteuid() == 0, "only root mounts")
+    def test_a_process_without_a_name(self):
+        script = """mount -t tmpfs tmpfs /proc || exit 77
+                    "$0" run --domain "$1" jobs -- sh -c 'echo; exec sleep 60' > "$2" &
+                    while ! [ -s "$2" ]; do sleep 0.01; done
+                    "$0" run --domain "$1" --timeout 0.1 jobs -- true
+                    kill $!; wait"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, PROGRAM, DOMAIN,
+                               self.path("began")], capture_output=True, text=True, timeout=30,
+                              check=False)
+        if done.returncode == 77 or "unshare:" in done.stderr:
+            skip_visibly(self, "this system mounts nothing")
+        self.assertRegex(done.stderr, r"(?m)^lockflight run: lock 'jobs' was not free in time: held "
+                                      r"by process \d+ for \d\.\d s$")
+
+
 class Hidden(ProgramTest):
     @unittest.skipUnless(os.geteuid() == 0, "only root mounts, and can be two users")
     def test_a_command_that_nobody_waits_for_is_dead(self):

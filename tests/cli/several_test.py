@@ -1,5 +1,7 @@
 """lockflight run with several names: all of them or none, without deadlock."""
 
+import os
+import signal
 import unittest
 
 from named_support import DOMAIN, NamedTest
@@ -51,6 +53,23 @@ class Several(NamedTest):
         runs = [self.run_all(*(("a", "b", "c") if i % 2 else ("c", "b", "a"))) for i in range(20)]
         for run in runs:
             self.assertEqual((run.communicate(timeout=30)[1], run.returncode), (b"", 0))
+
+    def test_a_run_that_is_killed_while_it_waits_is_no_death(self):
+        """It has some of its locks, and has not begun COMMAND."""
+        holder, _ = self.hold(name="b")
+        for options in ([], ["--inherit"]):
+            waiter = self.run_all("c", "b", "a", options=options)
+            self.wait_for_waiters(1, "b")
+            [has] = self.who("a")["holders"]
+            os.kill(has["pid"], signal.SIGKILL)
+            waiter.wait(timeout=10)
+            self.wait_for_waiters(0, "b")
+            for on_death in ("run", "fail"):
+                code, out, err = self.outcome(
+                    "a", options=["--timeout", "10", "--on-owner-died", on_death],
+                    command=["sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-no}"])
+                self.assertEqual((code, out, err), (0, "no\n", ""))
+        holder.terminate()
 
     def test_what_is_refused(self):
         for names, options, words in [

@@ -1,15 +1,18 @@
 // The kill campaign: processes lock and unlock named locks while they are killed, stopped and told
 // to exit at random moments, by two users, in several namespaces of processes, and while somebody
-// tries to remove the domain. What the locks guard shows every lost update, torn state, repeated
+// tries to remove the domain. They also become new images by exec, make children in every way, and
+// enter other namespaces. What the locks guard shows every lost update, torn state, repeated
 // token and false alarm. Waiters are also stopped for long: nobody else may wait for them.
 //
 // Usage: lockflight_deaths --kills 300 --processes 8. Exit codes: 0 fine, 1 a rule is broken, 2 bad
 // usage, 3 the environment failed.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,11 +27,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/number.hpp"
 #include "domain/names/kinds.hpp"
+#include "domain/ways_to_fork.hpp"
 #include "lockflight/domain.hpp"
 #include "lockflight/rma/assert.hpp"
 
@@ -75,9 +82,14 @@ struct worker_state {
   std::atomic<std::uint64_t> stopped_ns{0};  ///< for so long in all
 };
 
+/// What a worker can be told to do, wherever it is.
+enum order : int { to_exit, to_become_an_image, to_make_a_child, to_enter_a_namespace };
+int order_to(int worker, order what) { return what * most_processes + worker; }
+
 struct shared_state {
   std::atomic<bool> stop{false};
-  std::atomic<int> exit_now{-1};  ///< the worker that is to exit, wherever it is
+  std::atomic<int> told{-1};                           ///< an order_to a worker
+  std::atomic<std::uint64_t> left_inside[most_locks];  ///< images that ended as holders
   /// Of a lock, without the time for which the waiter itself was stopped.
   std::atomic<std::uint64_t> longest_wait_ns[most_locks];
   std::atomic<std::uint64_t> acquires{0};
@@ -98,6 +110,7 @@ struct request {
   bool users = false;
   bool spaces = false;
   bool removals = false;
+  bool images = false;
   bool quiet = false;
   std::vector<std::string> kinds;  ///< that are used; none: all
   /// [number of a lock among `kinds`]
@@ -138,10 +151,98 @@ class measured_wait {
   clock::time_point since_ = clock::now();
 };
 
-/// A worker exits here if it was told to, whatever it holds.
-void exit_if_told(shared_state& all, int me) {
-  int mine = me;
-  if (all.exit_now.compare_exchange_strong(mine, -1)) std::exit(0);
+/// What a worker is made from, also in its next image.
+struct worker_start {
+  int worker = 0;
+  int memory = -1;  ///< the descriptor of the shared state
+  std::string name;
+  std::vector<int> numbers;
+  std::uint64_t seed = 1;
+  domain_options as;
+};
+/// Of a worker: itself, and its handles.
+const worker_start* this_worker = nullptr;
+std::vector<named_lock>* its_handles = nullptr;
+constexpr const char* as_worker = "--as-worker";
+
+// It holds what it holds: its death as this image is that of a holder.
+[[noreturn]] void become_an_image(shared_state& all) {
+  const worker_start& own = *this_worker;
+  worker_state& mine = all.worker[own.worker];
+  if (mine.is == where::inside && mine.exclusive) ++all.left_inside[mine.lock];
+  mine.is = where::outside;
+  mine.lock = -1;
+  std::string numbers;
+  for (const int each : own.numbers) numbers += std::to_string(each) + ' ';
+  const std::array<std::string, 8> words{"lockflight_deaths",
+                                         as_worker,
+                                         std::to_string(own.worker),
+                                         std::to_string(own.memory),
+                                         std::to_string(own.seed * 3 + 1),
+                                         own.name,
+                                         std::to_string(own.as.mode) + ' ' + own.as.group,
+                                         numbers};
+  std::array<char*, words.size() + 1> arguments{};
+  for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = const_cast<char*>(words[i].c_str());
+  // By its descriptor: /proc and the path may not be there in our namespace.
+  fexecve(own.memory + 1, arguments.data(), environ);
+  _exit(4);
+}
+
+// The child is told that what its parent holds is not its own.
+void make_a_child(shared_state& all, int me) {
+  static std::size_t next = static_cast<std::size_t>(me);
+  const pid_t made = ways_to_fork[next++ % ways_to_fork.size()].fork();
+  if (made != 0) {
+    if (made > 0) waitpid(made, nullptr, 0);
+    return;
+  }
+  for (named_lock& each : *its_handles) {
+    if (!each.is_held()) continue;
+    const bool shared = all.worker[me].exclusive == false;
+    try {
+      shared ? each.unlock_shared() : each.unlock();
+      report(all, fmt::format("{}: a child has released what its parent holds", each.name()));
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::wrong_thread) report(all, e.what());
+    }
+  }
+  _exit(0);
+}
+
+// With another /proc, which numbers nobody, or times that are not ours. Without rights: nothing.
+void enter_a_namespace(int me) {
+  if (me % 2 == 0) {
+    if (unshare(CLONE_NEWNS) != 0) return;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
+      static_cast<void>(mount("none", "/proc", "tmpfs", 0, nullptr));
+    return;
+  }
+  if (unshare(CLONE_NEWTIME) != 0) return;
+  const int offsets = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+  constexpr std::string_view later = "boottime 100000 0\n";
+  static_cast<void>(!::write(offsets, later.data(), later.size()));
+  close(offsets);
+  const int there = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+  static_cast<void>(setns(there, CLONE_NEWTIME));
+  close(there);
+}
+
+/// A worker does here what it was told to, whatever it holds.
+void obey(shared_state& all, int me) {
+  int told = all.told;
+  if (told < 0 || told % most_processes != me || !all.told.compare_exchange_strong(told, -1))
+    return;
+  switch (told / most_processes) {
+    case to_exit:
+      std::exit(0);
+    case to_become_an_image:
+      become_an_image(all);
+    case to_make_a_child:
+      return make_a_child(all, me);
+    default:
+      return enter_a_namespace(me);
+  }
 }
 
 void write(shared_state& all, int me, int number, named_lock& lock) {
@@ -162,7 +263,7 @@ void write(shared_state& all, int me, int number, named_lock& lock) {
   data.removals = all.removals;
   ++data.first;
   const std::uint64_t count = data.count;
-  exit_if_told(all, me);
+  obey(all, me);
   data.count = count + 1;
   all.worker[me].updates[number].fetch_add(1);
   data.second = data.first;
@@ -171,7 +272,7 @@ void write(shared_state& all, int me, int number, named_lock& lock) {
 void read(shared_state& all, int me, int number, named_lock& lock) {
   const guarded& data = all.data[number];
   const std::uint64_t first = data.first;
-  exit_if_told(all, me);
+  obey(all, me);
   if (first != data.second && !lock.owner_died() && data.removals == all.removals)
     report(all, fmt::format("{}: a reader sees a torn state", kind_of(number)));
 }
@@ -205,18 +306,19 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
   mine.is = where::outside;
 }
 
-[[noreturn]] void work(shared_state& all, int me, const std::string& name,
-                       const std::vector<int>& numbers, std::uint64_t seed,
-                       const domain_options& as) {
+[[noreturn]] void work(shared_state& all, const worker_start& start) {
+  this_worker = &start;
+  const int me = start.worker;
   try {
-    std::mt19937_64 random(seed);
-    const domain in = domain::open(name, as);
+    std::mt19937_64 random(start.seed);
+    const domain in = domain::open(start.name, start.as);
     std::vector<named_lock> handles;
+    its_handles = &handles;
     for (const std::string& kind : test::kinds())
       handles.emplace_back(in, "a " + kind, named_lock_options{.kind = kind});
     while (!all.stop) {
-      exit_if_told(all, me);
-      const int number = numbers[random() % numbers.size()];
+      obey(all, me);
+      const int number = start.numbers[random() % start.numbers.size()];
       use(all, me, number, handles[static_cast<std::size_t>(number)], random);
     }
     handles.clear();
@@ -227,6 +329,27 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
   }
 }
 
+shared_state& map_shared(int memory) {
+  void* const at =
+      mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  return *static_cast<shared_state*>(at);
+}
+
+/// The main program of a worker's next image: the words of become_an_image.
+[[noreturn]] void go_on_as_worker(char** words) {
+  std::istringstream options(words[6]);
+  std::istringstream numbers(words[7]);
+  static worker_start start;
+  start.worker = read_number<int>(words[2]).value();
+  start.memory = read_number<int>(words[3]).value();
+  start.seed = read_number<std::uint64_t>(words[4]).value();
+  start.name = words[5];
+  options >> start.as.mode >> start.as.group;
+  for (int each = 0; numbers >> each;) start.numbers.push_back(each);
+  work(map_shared(start.memory), start);
+}
+
 /// Starts workers, ends them in every way, and keeps the books.
 class campaign {
  public:
@@ -235,10 +358,17 @@ class campaign {
         options_(options_of(what)),
         random_(what.seed),
         name_("deaths-" + std::to_string(getpid())) {
-    void* const at = mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-    all_ = new (at) shared_state;
+    // Both are left open in later images; the program itself has the next number.
+    constexpr int out_of_the_way = 100;
+    const int made = memfd_create("lockflight-deaths", MFD_CLOEXEC);
+    const int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    memory_ = out_of_the_way;
+    if (ftruncate(made, sizeof(shared_state)) != 0 || dup2(made, memory_) != memory_ ||
+        dup2(program, memory_ + 1) != memory_ + 1)
+      throw std::system_error(errno, std::generic_category(), "memory and program for workers");
+    close(made);
+    close(program);
+    all_ = new (&map_shared(memory_)) shared_state;
     pids_.resize(static_cast<std::size_t>(what.processes), -1);
   }
   campaign(const campaign&) = delete;
@@ -277,10 +407,10 @@ class campaign {
 
   void print() const {
     fmt::print(
-        "{} kills, {} exits, {} stops, {} of waiters for long, {} removals; {} acquires; {} "
-        "holders died, {} were told; longest wait {:.1f} ms ({})\n",
-        kills_, exits_, stops_, long_stops_, removals_, all_->acquires.load(), died_inside_, told_,
-        longest_wait_s() * 1e3, kinds()[longest_wait()]);
+        "{} kills, {} exits, {} images, children and namespaces, {} stops, {} of waiters for long, "
+        "{} removals; {} acquires; {} holders died, {} were told; longest wait {:.1f} ms ({})\n",
+        kills_, exits_, orders_, stops_, long_stops_, removals_, all_->acquires.load(),
+        died_inside_, told_, longest_wait_s() * 1e3, kinds()[longest_wait()]);
     if (all_->broken != 0)
       fmt::print("broken (seed {}): {} ({} in all)\n", what_.seed, all_->what, all_->broken.load());
   }
@@ -304,7 +434,9 @@ class campaign {
       if (what_.spaces && w % 2 == 0) enter_a_space(w);
       if (what_.users) become(61001 + static_cast<uid_t>(w % 2));
       prctl(PR_SET_PDEATHSIG, SIGKILL);  // after that: new credentials clear it
-      work(*all_, w, name_, what_.numbers(), seed, options_);
+      static worker_start start;
+      start = {w, memory_, name_, what_.numbers(), seed, options_};
+      work(*all_, start);
     }
     pids_[static_cast<std::size_t>(w)] = pid;
     if (what_.spaces && w % 2 == 0)
@@ -339,7 +471,8 @@ class campaign {
   void strike() {
     const int w = static_cast<int>(random_() % static_cast<std::uint64_t>(what_.processes));
     const pid_t pid = all_->worker[w].pid;
-    switch (random_() % 8) {
+    const auto way = what_.images ? random_() % 12 : random_() % 8;
+    switch (way) {
       case 0:
       case 1:  // stops it for a while
         if (w == stopped_) return;
@@ -352,11 +485,19 @@ class campaign {
         return;
       case 2:
         if (w == stopped_) return;
-        all_->exit_now = w;
-        await_exit(w);
-        if (all_->broken != 0) return;
+        if (!tell(w, to_exit)) return;
         ++exits_;
         break;
+      case 8:
+      case 9:
+      case 10:
+      case 11:
+        if (w == stopped_) return;
+        if (tell(w, way < 10    ? to_become_an_image
+                    : way == 10 ? to_make_a_child
+                                : to_enter_a_namespace))
+          ++orders_;
+        return;
       default:
         kill(pid, SIGKILL);
         ++kills_;
@@ -367,9 +508,11 @@ class campaign {
     spawn(w);
   }
 
-  void await_exit(int w) {
+  // False if something is broken.
+  bool tell(int w, order what) {
+    all_->told = order_to(w, what);
     const auto since = clock::now();
-    while (all_->exit_now != -1 && all_->broken == 0) {
+    while (all_->told != -1 && all_->broken == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
       // It may wait for the stopped one, which may be in the middle of a repair.
       let_go_on();
@@ -378,6 +521,7 @@ class campaign {
         report(*all_, fmt::format("worker {} waits for ever ({}): {}", w,
                                   its.lock < 0 ? "no lock" : kind_of(its.lock), waiting()));
     }
+    return all_->broken == 0;
   }
 
   // A worker that holds nothing may be stopped for long, one at a time: the others must not notice.
@@ -499,6 +643,8 @@ class campaign {
         last.unlock();
       }
       const guarded& data = all_->data[number];
+      inside_[i] += all_->left_inside[number];
+      died_inside_ += all_->left_inside[number];
       told_ += data.told;
       if (data.told > inside_[i] + perhaps_[i])
         report(*all_, fmt::format("{}: told of {} deaths, but {} died inside and {} on the way",
@@ -540,9 +686,10 @@ class campaign {
   domain_options options_;
   std::mt19937_64 random_;
   std::string name_;
+  int memory_ = -1;
   shared_state* all_ = nullptr;
   std::vector<pid_t> pids_;
-  int kills_ = 0, exits_ = 0, stops_ = 0, long_stops_ = 0, removals_ = 0;
+  int kills_ = 0, exits_ = 0, orders_ = 0, stops_ = 0, long_stops_ = 0, removals_ = 0;
   int stopped_ = -1;  // the worker that is stopped for long
   clock::time_point stopped_at_{}, stopped_since_{}, go_on_at_{};
   std::array<std::uint64_t, most_locks> inside_{}, perhaps_{};
@@ -563,6 +710,8 @@ int run(int argc, char** argv) {
   app.add_flag("--spaces", what.spaces,
                "half of them in namespaces of processes of their own (root)");
   app.add_flag("--removals", what.removals, "somebody tries to remove the domain, too");
+  app.add_flag("--images", what.images,
+               "workers become new images by exec, make children, and (root) enter namespaces");
   app.add_option("--lock", what.kinds, "use this one; may be given again")
       ->check(CLI::IsMember(kinds()));
   app.add_flag("--quiet", what.quiet, "no line each second");
@@ -585,4 +734,8 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace lockflight::test
 
-int main(int argc, char** argv) { return lockflight::test::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace lockflight::test;
+  if (argc == 8 && std::string_view(argv[1]) == as_worker) go_on_as_worker(argv);
+  return run(argc, argv);
+}

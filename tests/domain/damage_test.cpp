@@ -96,7 +96,7 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
 struct written_over {
   own_domain own;
   domain in = domain::open(own.name(), {.slots = 3, .names = 8});
-  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), nullptr, 0);
+  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), {}, false);
   named_mutex first{in, "first"};
   written_over() {
     first.lock();
@@ -192,9 +192,9 @@ TEST(DomainDamage, AHeaderThatIsWrittenOverInUseIsRefused) {
 TEST(DomainDamage, ARefusalIsOneLineWhateverItNames) {
   const written_over at;
   const auto make = [&](const named_lock_options& as) { named_lock(at.in, "second", as); };
-  EXPECT_REFUSED(invalid, "a?b", make({.kind = "a\nb"}));
-  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb"}));
-  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb=1"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.kind = "a\nb"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.parameters = "a\nb"}));
+  EXPECT_REFUSED(invalid, R"(a\x0ab)", make({.parameters = "a\nb=1"}));
 }
 
 }  // namespace

@@ -40,6 +40,54 @@ TEST(DomainHold, AHoldLastsAsLongAsTheProcessThatItWasExtendedTo) {
   m.unlock();
 }
 
+// The first one holds nothing for anybody yet, and the second one has begun.
+TEST(DomainHold, ADeathIsToldFromTheMomentOfTheExtensionOn) {
+  for (const bool begins : {false, true})
+    for (const int names : {1, 2, 0}) {
+      const own_domain own;
+      const auto d = domain::open(own.name());
+      const auto made = [&] {
+        if (names == 0) return named_handle(d, "a", units{1});
+        if (names == 2) return named_handle(d, std::vector<std::string>{"b", "a"});
+        return named_handle(d, "a");
+      };
+      child run([&] {
+        named_handle m = made();
+        named_control(m).guard_nothing_yet();
+        CHECK_OR_RETURN(m.acquire(mode::exclusive, 3s));
+        if (begins) named_control(m).extend_to(0);
+        raise(SIGKILL);
+        return 0;
+      });
+      EXPECT_EQ(run.wait(), 1000 + SIGKILL);
+      named_handle m = made();
+      ASSERT_TRUE(m.acquire(mode::exclusive, 3s));
+      EXPECT_EQ(m.owner_died(), begins) << names;
+    }
+}
+
+TEST(DomainHold, NothingIsLeftOfAHandleThatGuardedNothing) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  child run([&] {
+    named_mutex m(d, "a");
+    {
+      named_handle first(d, "b");
+      named_control(first).guard_nothing_yet();
+      first.acquire();
+      first.release();
+    }
+    m.lock();
+    raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(run.wait(), 1000 + SIGKILL);
+  named_mutex m(d, "a");
+  ASSERT_TRUE(m.try_lock_for(3s));
+  EXPECT_TRUE(m.owner_died());
+  m.unlock();
+}
+
 TEST(DomainHold, AHandleThatAnotherThreadDropsFreesTheLock) {
   const own_domain own;
   const auto d = domain::open(own.name());

@@ -39,9 +39,9 @@ TEST(DomainLiveness, AProcessLivesUntilItsFilesAreClosed) {
     });
     const auto who = detail::first_thread_of(with_much_memory.pid());
     while (!is_ready) usleep(1000);
-    EXPECT_EQ(detail::life_of_process(who), detail::life::living);
+    EXPECT_EQ(detail::life_of(who, detail::extent::process), detail::life::living);
     with_much_memory.kill();
-    while (detail::life_of_process(who) != detail::life::gone) {
+    while (detail::life_of(who, detail::extent::process) != detail::life::gone) {
     }
     EXPECT_EQ(flock(ours.get(), LOCK_EX | LOCK_NB), 0) << "its file is open still";
     flock(ours.get(), LOCK_UN);

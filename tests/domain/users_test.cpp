@@ -80,6 +80,29 @@ TEST(DomainUsers, RootUsesNoDomainOfAGroupThatItIsNotIn) {
   EXPECT_TRUE(domain::remove(own.name(), true, 0660));
 }
 
+TEST(DomainUsers, TheGroupTellsTheDomainsOfTwoGroupsApart) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to use the domains of any group";
+  const own_domain own(".groups");
+  const std::vector<std::string> teams{"61001", "61002"};
+  for (const std::string& team : teams)
+    static_cast<void>(domain::open(own.name(), {.mode = 0660, .group = team}));
+  EXPECT_REFUSED(disagrees, "more than once", static_cast<void>(domain::attach(own.name(), 0660)));
+  EXPECT_REFUSED(disagrees, "more than once", domain::remove(own.name(), false, 0660));
+  std::vector<std::string> found;
+  for (const domain_owner& each : domain::owners_of(own.name())) {
+    EXPECT_EQ(each.mode, 0660u);
+    found.push_back(each.group);
+  }
+  EXPECT_EQ(found, teams);
+  for (const std::string& team : teams) {
+    EXPECT_EQ(domain::attach(own.name(), 0660, team).options().group, team);
+    EXPECT_TRUE(domain::remove(own.name(), false, 0660, team));
+  }
+  EXPECT_REFUSED(invalid, "mode 0660",
+                 static_cast<void>(domain::attach(own.name(), 0600, "61001")));
+  EXPECT_TRUE(domain::owners_of(own.name()).empty());
+}
+
 // What a process has open stays what it uses, whatever it may open later.
 TEST(DomainUsers, WhoDropsRightsOrChangesTheRootStaysInTheDomain) {
   if (!is_root()) GTEST_SKIP() << "needs root, to have rights";

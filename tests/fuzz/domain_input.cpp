@@ -111,7 +111,7 @@ std::vector<std::byte> make_domain(bool with_orphan) {
     });
     if (with_orphan)
       die([&] {
-        const auto file = detail::domain_file::open(name, nullptr, 0);
+        const auto file = detail::domain_file::open(name, {}, false);
         named_lock(d, "new", {}).lock();
         file->header().changes += 1;
         file->header().directory = std::uint64_t{7} << 32 | 3;

@@ -18,6 +18,7 @@
 #if defined(LOCKFLIGHT_TEST_ON_SIM)
 #include "catalogue/printed.hpp"
 #endif
+#include "lockflight/timed_names.hpp"
 #include "subjects.hpp"
 
 namespace lockflight::test {
@@ -25,8 +26,8 @@ namespace lockflight::test {
 using catalogue::abilities;
 using catalogue::any_lock;
 
-/// A participant's handle, which can make one more.
-class copyable_lock : public any_lock {
+/// A participant's handle, which can make one more. It has the names of the standard library.
+class copyable_lock : public any_lock, public shared_lock_names<copyable_lock> {
  public:
   /// One more handle of the same participant.
   [[nodiscard]] virtual std::unique_ptr<copyable_lock> another() const = 0;

@@ -215,44 +215,42 @@ class workload {
     }
   }
 
+  static void turn(guarded_type& on, catalogue::hold from, catalogue::hold to) {
+    static_cast<void>(on.lock->turn(from, to, limit::for_ever()));
+  }
   /// The data do not change on the way, except by ourselves.
   void up_and_down(guarded_type& on) {
-    if (can_.upgrades) {
-      if (random_() % 2 == 0)
-        on.lock->lock_upgrade();
-      else if (!on.lock->try_lock_upgrade())
-        return;
-      const rma::word before = look(on);
-      if (random_() % 2 == 0) {
-        on.lock->unlock_upgrade_and_lock();
-        require(look(on) == before, "somebody wrote while the lock was upgraded");
-        write(on);
-        if (random_() % 2 == 0) return on.lock->unlock();
-        on.lock->unlock_and_lock_upgrade();
-        require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
-      }
-      if (random_() % 2 == 0) return on.lock->unlock_upgrade();
-      const rma::word last = look(on);
-      on.lock->unlock_upgrade_and_lock_shared();
-      require(look(on) == last, "somebody wrote while the lock was downgraded");
-      on.lock->unlock_shared();
-    } else {
-      exclusive(on);
-    }
-  }
-  void up_from_shared(guarded_type& on) {
-    if (can_.upgrades) {
-      on.lock->lock_shared();
-      const rma::word before = look(on);
-      if (!on.lock->try_unlock_shared_and_lock()) return on.lock->unlock_shared();
+    using namespace catalogue;
+    if (!can_.upgrades) return exclusive(on);
+    const limit patience = random_() % 2 == 0 ? limit::for_ever() : limit::at_once();
+    if (!on.lock->turn(no_hold, upgrade_hold, patience)) return;
+    const rma::word before = look(on);
+    if (random_() % 2 == 0) {
+      turn(on, upgrade_hold, exclusive_hold);
       require(look(on) == before, "somebody wrote while the lock was upgraded");
       write(on);
-      on.lock->unlock_and_lock_shared();
+      if (random_() % 2 == 0) return on.lock->unlock();
+      turn(on, exclusive_hold, upgrade_hold);
       require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
-      on.lock->unlock_shared();
-    } else {
-      timed_shared(on);
     }
+    if (random_() % 2 == 0) return turn(on, upgrade_hold, no_hold);
+    const rma::word last = look(on);
+    turn(on, upgrade_hold, shared_hold);
+    require(look(on) == last, "somebody wrote while the lock was downgraded");
+    on.lock->unlock_shared();
+  }
+  void up_from_shared(guarded_type& on) {
+    using namespace catalogue;
+    if (!can_.upgrades) return timed_shared(on);
+    on.lock->lock_shared();
+    const rma::word before = look(on);
+    if (!on.lock->turn(shared_hold, exclusive_hold, limit::at_once()))
+      return on.lock->unlock_shared();
+    require(look(on) == before, "somebody wrote while the lock was upgraded");
+    write(on);
+    turn(on, exclusive_hold, shared_hold);
+    require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
+    on.lock->unlock_shared();
   }
 
   /// As std::scoped_lock does it: one, then an attempt at the other, and after a failure the other

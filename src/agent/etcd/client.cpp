@@ -182,7 +182,7 @@ domain_secret etcd_client::secret() {
     (void)put_request_if(key, 0, text_of(made_secret()), sending::repeatable);
     found = entry(key);
   }
-  if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + shortened(key, 160));
+  if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + in_quotes(key, 160));
   return read_secret(key, found->value);
 }
 

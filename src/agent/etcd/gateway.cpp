@@ -18,7 +18,7 @@ constexpr const char* authenticate_path = "/v3/auth/authenticate";
 
 std::string checked_endpoint(std::string url) {
   if (!is_endpoint(url))
-    throw std::invalid_argument("etcd's endpoint " + shortened(url) +
+    throw std::invalid_argument("etcd's endpoint " + in_quotes(url) +
                                 ": expected http://HOST:PORT or https://HOST:PORT");
   while (url.ends_with('/')) url.pop_back();
   return url;
@@ -42,7 +42,7 @@ std::string message_in(const std::string& body) {
   for (const char* const name : {"message", "error"})
     if (reply.is_object() && reply.contains(name) && reply[name].is_string())
       return reply[name].get<std::string>();
-  return body.empty() ? "no reason given" : shortened(body, 120);
+  return body.empty() ? "no reason given" : in_quotes(body, 120);
 }
 
 /// An etcd_error of one endpoint, and what it means for the request.
@@ -188,7 +188,7 @@ void etcd_gateway::authenticate(const limits& until) {
     // Nothing is known to have happened to the request that this is for: it has not been sent.
     if (failed.request == fate::unknown) failed.request = fate::unreached;
     failed.text =
-        fmt::format("the user {} cannot authenticate: {}", shortened(options_.user), failed.text);
+        fmt::format("the user {} cannot authenticate: {}", in_quotes(options_.user), failed.text);
     throw;
   }
 }
@@ -212,7 +212,7 @@ json etcd_gateway::exchange(const attempt& what, const limits& until) {
   if (what.on_part) return {};
   json parsed = json::parse(reply.body, nullptr, false);
   if (!parsed.is_object())
-    throw failed_exchange{fate::unknown, "the reply is no JSON object: " + shortened(reply.body)};
+    throw failed_exchange{fate::unknown, "the reply is no JSON object: " + in_quotes(reply.body)};
   return parsed;
 }
 

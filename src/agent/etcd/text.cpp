@@ -22,19 +22,6 @@ static_assert(std::ranges::all_of(kind_texts, [](std::string_view each) { return
 
 }  // namespace
 
-std::string shortened(std::string_view bytes, std::size_t most) {
-  std::string text = "\"";
-  for (const char c : bytes.substr(0, most)) {
-    if (c == '"' || c == '\\')
-      text += {'\\', c};
-    else if (c >= 0x20 && c < 0x7f)
-      text += c;
-    else
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-  return text + (bytes.size() > most ? "\"..." : "\"");
-}
-
 void check_place(const member_place& place) {
   const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
   const auto is_text = [&](std::string_view text) {
@@ -50,10 +37,10 @@ void check_place(const member_place& place) {
                        std::all_of(port.begin(), port.end(), is_digit) &&
                        std::stoi(std::string(port)) <= 65535;
   if (!is_text(address) || !is_port || colon == 0)
-    throw std::invalid_argument("\"address\": " + shortened(address) +
+    throw std::invalid_argument("\"address\": " + in_quotes(address) +
                                 "; expected HOST:PORT, the port from 1 to 65535");
   if (!is_text(place.host))
-    throw std::invalid_argument("\"host\": " + shortened(place.host) +
+    throw std::invalid_argument("\"host\": " + in_quotes(place.host) +
                                 "; expected 1 to 255 printable characters of ASCII, no spaces");
 }
 
@@ -64,7 +51,7 @@ std::string text_of(member_id id) { return fmt::format("{:016x}", id); }
 domain_keys::domain_keys(const std::string& domain) : prefix_("lockflight/" + domain + "/") {
   if (domain.empty() || domain.size() > 64 ||
       !std::all_of(domain.begin(), domain.end(), is_name_character))
-    throw std::invalid_argument("the domain " + shortened(domain) +
+    throw std::invalid_argument("the domain " + in_quotes(domain) +
                                 ": expected 1 to 64 letters, digits, '.', '-' or '_'");
 }
 
@@ -79,7 +66,7 @@ std::string domain_keys::text_of(const key& which) const {
 
 std::string domain_keys::note(const std::string& name) const {
   if (name.empty() || name.size() > 300)
-    throw std::invalid_argument("the note " + shortened(name) + ": expected 1 to 300 bytes");
+    throw std::invalid_argument("the note " + in_quotes(name) + ": expected 1 to 300 bytes");
   return prefix_ + notes + name;
 }
 

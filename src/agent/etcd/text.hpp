@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/visible_text.hpp"
 #include "cluster/core/keys.hpp"
 
 namespace lockflight::cluster {
@@ -41,8 +42,6 @@ struct bad_entry : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The bytes in quotes, at most `most` of them, with escapes for what is not printable.
-[[nodiscard]] std::string shortened(std::string_view bytes, std::size_t most = 60);
 /// Throws std::invalid_argument that says which field is wrong, and what is expected.
 void check_place(const member_place& place);
 

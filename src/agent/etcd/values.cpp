@@ -21,7 +21,7 @@ bad_entry not_of_format(std::string_view key, std::string_view text, const unlik
   return bad_entry(
       fmt::format("etcd's key {} with the value {} is not what lockflight writes; "
                   "expected {}",
-                  shortened(key, 160), shortened(text), what.expected));
+                  in_quotes(key, 160), in_quotes(text), what.expected));
 }
 
 // ---- fields ----

@@ -97,9 +97,9 @@ void domain_words::if_unused(const std::string& name, const std::function<void()
   const auto found = detail::find_lock(*file_, name);
   if (!found || !found->kind->can.tries) return;
   const auto lock = detail::lock_at(*me_, *found);
-  if (!lock->try_lock()) return;
+  if (!lock->acquire(mode::exclusive, limit::at_once())) return;
   what();
-  lock->unlock();
+  lock->release(mode::exclusive);
 }
 
 bool domain_words::forget_unused() {

@@ -80,12 +80,12 @@ class host_locks::worker {
     const auto found = detail::find_lock(*file_, name);
     if (!found) return {};
     auto lock = detail::lock_at(*me_, *found);
-    const bool shared = as == mode::shared && found->kind->can.shares;
+    if (!found->kind->can.shares) as = mode::exclusive;
     me_->port().set_interrupt(&is_over);
-    const bool has = shared ? lock->lock_shared() : lock->lock();
+    const bool has = lock->acquire(as, limit::for_ever());
     me_->port().set_interrupt(nullptr);
     if (!has) return {};
-    return {std::move(lock), shared};
+    return {std::move(lock), as};
   }
 
   bool is_ending() {
@@ -120,11 +120,12 @@ bool host_locks::take_now(const std::string& name, mode as) {
   if (!me_ || held_.contains(name)) return false;
   const auto found = detail::find_lock(*file_, name);
   if (!found) return held_.emplace(name, held_lock{}), true;
-  const bool shared = as == mode::shared && found->kind->can.shares;
-  if (shared ? !found->kind->can.tries_shared : !found->kind->can.tries) return false;
+  const catalogue::abilities& can = found->kind->can;
+  if (!can.shares) as = mode::exclusive;
+  if (as == mode::shared ? !can.tries_shared : !can.tries) return false;
   auto lock = detail::lock_at(*me_, *found);
-  if (shared ? !lock->try_lock_shared() : !lock->try_lock()) return false;
-  held_.emplace(name, held_lock{std::move(lock), shared});
+  if (!lock->acquire(as, limit::at_once())) return false;
+  held_.emplace(name, held_lock{std::move(lock), as});
   return true;
 }
 

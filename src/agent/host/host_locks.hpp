@@ -37,9 +37,9 @@ class host_locks {
   /// A handle of a lock that is held.
   struct held_lock {
     std::unique_ptr<detail::any_robust> lock;  // null: the domain has none of that name
-    bool shared = false;
+    mode held = mode::exclusive;
     void release() const {
-      if (lock) shared ? lock->unlock_shared() : lock->unlock();
+      if (lock) lock->release(held);
     }
   };
 

@@ -8,10 +8,9 @@
 
 namespace lockflight::cluster {
 
-/// The uses of that lock on this host, or with an empty name of all locks. At most `most` of them:
-/// the holders first.
-[[nodiscard]] std::vector<domain_use_elsewhere> uses_here(const domain& in, const std::string& host,
-                                                          const std::string& name,
-                                                          std::size_t most);
+/// The users on this host of that lock, or with an empty name of all locks: the holders of all
+/// locks, and then the waiters, so that holders are there if not all are. At most `most` users.
+[[nodiscard]] std::vector<domain_lock> uses_here(const domain& in, const std::string& host,
+                                                 const std::string& name, std::size_t most);
 
 }  // namespace lockflight::cluster

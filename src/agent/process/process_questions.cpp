@@ -25,7 +25,7 @@ work_note note_from(const std::string& text) {
   const auto until = read_number<std::uint64_t>(text.substr(0, blank));
   const auto token = read_number<std::uint64_t>(text.substr(std::min(blank + 1, text.size())));
   if (!until || !token)
-    throw bad_entry("etcd: a note about work is " + shortened(text) + "; expected two numbers");
+    throw bad_entry("etcd: a note about work is " + in_quotes(text) + "; expected two numbers");
   return {*until, *token};
 }
 
@@ -106,9 +106,9 @@ std::string agent_process::asked(const std::string& line) {
   if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
     return detail::line_of({"unknown"});
   try {
-    std::string lines =
-        detail::lines_of(uses_here(domain::attach(file_->name(), file_->place().mode), place_.host,
-                                   questions[0][1], uses_most));
+    std::string lines = detail::lines_of(
+        uses_here(domain::attach(file_->name(), file_->options().mode, file_->options().group),
+                  place_.host, questions[0][1], uses_most));
     if (lines.size() > told_most) lines.resize(lines.rfind('\n', told_most) + 1);
     return lines;
   } catch (const domain_error& e) {

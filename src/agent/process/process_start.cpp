@@ -108,7 +108,7 @@ void agent_process::agree_on_ttl() {
       throw agent_error(fmt::format(
           "etcd: the note '{}' of domain {} is {} (accepted: {} to {}, in "
           "milliseconds)",
-          ttl_note, options_.domain, shortened(text), least_ttl.count(), most_ttl.count()));
+          ttl_note, options_.domain, in_quotes(text), least_ttl.count(), most_ttl.count()));
     if (given.count() != 0 && agreed != given)
       throw agent_error(
           fmt::format("--ttl '{}' (accepted: {}, as the domain's other agents have, "

@@ -62,7 +62,7 @@ std::optional<agent_status> status_of(const detail::domain_file& file) {
 
 int end_doubt(const std::string& domain, tool::console& out) {
   const std::string name = std::string(detail::cluster_prefix) + domain;
-  const auto file = detail::domain_file::open(name, nullptr, 0);
+  const auto file = detail::domain_file::open(name, {}, false);
   constexpr auto every = std::chrono::milliseconds(100);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   if (!detail::ask_agent(*file, {std::string(detail::end_doubt_question)}, answers_within)) {
@@ -86,7 +86,7 @@ int end_doubt(const std::string& domain, tool::console& out) {
 
 int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const std::string name = std::string(detail::cluster_prefix) + domain;
-  const auto file = detail::domain_file::open(name, nullptr, 0);
+  const auto file = detail::domain_file::open(name, {}, false);
   const bool runs = file->has_agent();
   const cluster::instant now = detail::boot_time();
   const cluster::instant left = file->cluster().deadline - now;

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
+#include "base/visible_text.hpp"
 #include "bench/bench.hpp"
-#include "catalogue/quoted.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/topology.hpp"
 
@@ -50,7 +50,7 @@ int ranks_of_levels(const std::string& levels, std::string_view fabric) {
     throw bad_request(
         fmt::format("--levels {} (accepted: positive numbers joined by x, such as 2x4, that "
                     "multiply to at most {})",
-                    catalogue::quoted(levels), most));
+                    in_quotes(levels), most));
   return static_cast<int>(ranks);
 }
 

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "base/joined.hpp"
+#include "base/visible_text.hpp"
 #include "bench/plan/launch.hpp"
 #include "bench/plan/limits.hpp"
 #include "bench/plan/memory.hpp"
 #include "bench/plan/networks.hpp"
 #include "bench/sim/stage.hpp"
 #include "catalogue/nearest.hpp"
-#include "catalogue/quoted.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/part/queue_tree.hpp"
 
@@ -24,8 +24,7 @@ namespace {
 
 /// "--procs '0' (accepted: …)".
 bad_request refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
-  return bad_request(
-      fmt::format("{} {} (accepted: {})", argument, catalogue::quoted(value), accepted));
+  return bad_request(fmt::format("{} {} (accepted: {})", argument, in_quotes(value), accepted));
 }
 
 template <class Number>
@@ -35,8 +34,8 @@ void require(limits<Number> accepted, std::string_view argument, Number value) {
 
 bad_request unknown(std::string_view argument, const std::string& value,
                     const std::vector<std::string>& known) {
-  return bad_request(fmt::format("{} {} {}", argument, catalogue::quoted(value),
-                                 catalogue::accepted_names(value, known)));
+  return bad_request(
+      fmt::format("{} {} {}", argument, in_quotes(value), catalogue::accepted_names(value, known)));
 }
 
 template <class Rows>

@@ -1,9 +1,11 @@
 #include "domain/membership/liveness.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,11 +13,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string>
-
-#include "domain/store/fork.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -81,16 +82,31 @@ bool parse(char* text, stat_line& into) {
 
 enum class found : std::uint8_t { it, nothing, unreadable };
 
+/// A file of /proc, which is short.
+struct proc_file {
+  char text[4096];
+  found what;
+
+  explicit proc_file(const char* path) : what(found::unreadable) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      if (errno == ENOENT || errno == ESRCH) what = found::nothing;
+      return;
+    }
+    const ssize_t got = read(fd, text, sizeof text - 1);
+    const int error = errno;
+    close(fd);
+    if (got < 0 && error == ESRCH) what = found::nothing;
+    if (got <= 0) return;
+    text[got] = '\0';
+    what = found::it;
+  }
+};
+
 found read_stat(const char* path, stat_line& into) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT || errno == ESRCH ? found::nothing : found::unreadable;
-  char text[1024];
-  const ssize_t got = read(fd, text, sizeof text - 1);
-  const int error = errno;
-  close(fd);
-  if (got <= 0) return got < 0 && error == ESRCH ? found::nothing : found::unreadable;
-  text[got] = '\0';
-  return parse(text, into) ? found::it : found::unreadable;
+  proc_file file(path);
+  if (file.what != found::it) return file.what;
+  return parse(file.text, into) ? found::it : found::unreadable;
 }
 
 std::uint64_t number_of(const char* space) noexcept {
@@ -101,23 +117,26 @@ std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) 
   constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
   return of_processes + of_time * apart;
 }
-constexpr int space_at = 44;  // in thread_identity::owner
-
-// A process between vfork and exec shares our memory and may be in other namespaces: so nothing is
-// kept here.
-std::uint64_t number_of_our_spaces() noexcept {
-  // A /proc of another namespace of processes tells us nothing about ours.
+/// Whether /proc is that of our namespace of processes: it numbers us as we do, and nobody numbers
+/// us who is further out. A namespace further in, or beside ours, does not see us. A folder of that
+/// name that another machine's /proc, or nobody's, has been mounted to is none.
+bool is_proc_ours() noexcept {
+  struct statfs of {};
+  if (statfs("/proc/self/status", &of) != 0 || of.f_type != PROC_SUPER_MAGIC) return false;
   char self[16]{};
-  const ssize_t length = readlink("/proc/self", self, sizeof self - 1);
-  if (length <= 0 || !short_text().add(getpid()).is(self)) return 0;
-  const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
-  if (of_processes == 0) return 0;
-  return number_of_both(of_processes, number_of("/proc/self/ns/time"));
+  if (readlink("/proc/self", self, sizeof self - 1) <= 0) return false;
+  if (!short_text().add(getpid()).is(self)) return false;
+  const proc_file status("/proc/self/status");
+  if (status.what != found::it) return false;
+  const char* const numbers = std::strstr(status.text, "\nNSpid:\t");
+  if (numbers == nullptr) return true;  // a kernel that does not say
+  constexpr std::size_t label = sizeof "\nNSpid:\t" - 1;
+  return std::strcspn(numbers + label, "\t") > std::strcspn(numbers + label, "\n");
 }
 
-/// The device and the inode of a mapping, as a line of /proc/PID/maps has them: the fields after
-/// the third, since a file system may give other numbers to stat.
-std::string file_in(const std::string& line) {
+/// The offset, the device and the inode of a mapping, as a line of /proc/PID/maps has them, since a
+/// file system may give other numbers to stat.
+std::string beginning_in(const std::string& line) {
   std::istringstream fields(line);
   std::string range;
   std::string rights;
@@ -125,7 +144,7 @@ std::string file_in(const std::string& line) {
   std::string device;
   std::string inode;
   fields >> range >> rights >> offset >> device >> inode;
-  return ' ' + device + ' ' + inode + ' ';
+  return ' ' + offset + ' ' + device + ' ' + inode + ' ';
 }
 
 }  // namespace
@@ -140,8 +159,7 @@ thread_identity first_thread_of(std::int32_t pid) noexcept {
 }
 
 thread_identity this_thread() noexcept {
-  thread_identity mine{getpid(), static_cast<std::int32_t>(syscall(SYS_gettid)), 0,
-                       number_of_our_spaces()};
+  thread_identity mine{getpid(), static_cast<std::int32_t>(syscall(SYS_gettid)), 0, our_space()};
   stat_line line;
   short_text path;
   path.add("/proc/self/task/").add(mine.tid).add("/stat");
@@ -149,47 +167,56 @@ thread_identity this_thread() noexcept {
   return mine;
 }
 
-// Kept, since it is asked for each slot; a child of a fork may be in another one.
 std::uint64_t our_space() noexcept {
+  if (!is_proc_ours()) return 0;
+  const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
+  if (of_processes == 0) return 0;
+  return number_of_both(of_processes, number_of("/proc/self/ns/time"));
+}
+
+std::uint64_t recent_space() noexcept {
   static std::atomic<std::uint64_t> known{0};
-  static std::atomic<std::uint64_t> of{0};  // 1 + the number of forks
-  const std::uint64_t ours = forks() + 1;
-  if (of.load(std::memory_order_acquire) == ours) return known.load(std::memory_order_relaxed);
-  const std::uint64_t now = number_of_our_spaces();
-  known.store(now, std::memory_order_relaxed);
-  of.store(ours, std::memory_order_release);
-  return now;
+  static std::atomic<std::int64_t> of{0};
+  constexpr std::int64_t tenths = 10;
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  const std::int64_t now = t.tv_sec * tenths + t.tv_nsec / (1'000'000'000 / tenths);
+  if (of.load(std::memory_order_acquire) == now) return known.load(std::memory_order_relaxed);
+  known.store(our_space(), std::memory_order_relaxed);
+  of.store(now, std::memory_order_release);
+  return known.load(std::memory_order_relaxed);
 }
 
 bool is_numbered_here(std::uint64_t owner) noexcept {
-  const auto is_of = [owner](std::uint64_t space) {
-    return owner >> space_at == (space << space_at) >> space_at;
-  };
-  if (our_space() == 0) return is_of(0);
-  if (is_of(our_space())) return true;
+  const std::uint64_t here = recent_space();
+  if (here == 0) return owner >> thread_identity::space_at == 0;
+  if (thread_identity::is_of(here, owner)) return true;
   // It may be in our namespace of processes and in another one of time. Then it has that number in
   // our /proc, which knows the namespaces of the process.
   const std::int32_t pid = thread_identity::from(owner, 0).pid;
   const std::uint64_t of_processes =
       number_of(short_text().add("/proc/").add(pid).add("/ns/pid").c_str());
   return of_processes != 0 && of_processes == number_of("/proc/self/ns/pid") &&
-         is_of(number_of_both(
-             of_processes, number_of(short_text().add("/proc/").add(pid).add("/ns/time").c_str())));
+         thread_identity::is_of(
+             number_of_both(of_processes,
+                            number_of(short_text().add("/proc/").add(pid).add("/ns/time").c_str())),
+             owner);
 }
 
-std::optional<bool> maps_file(std::int32_t pid, const void* ours) {
+std::optional<int> mappings_of(std::int32_t pid, const void* ours) {
   std::array<char, 20> first{};
   std::snprintf(first.data(), first.size(), "%lx-", reinterpret_cast<unsigned long>(ours));
   std::string wanted;
   std::ifstream own("/proc/self/maps");
   for (std::string line; wanted.empty() && std::getline(own, line);)
-    if (line.starts_with(first.data())) wanted = file_in(line);
+    if (line.starts_with(first.data())) wanted = beginning_in(line);
   if (wanted.empty()) return std::nullopt;
   bool read_any = false;
+  int found = 0;
   std::ifstream its("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(its, line); read_any = true)
-    if (line.find(wanted) != std::string::npos) return true;
-  return read_any ? std::optional(false) : std::nullopt;
+    if (line.find(wanted) != std::string::npos) ++found;
+  return read_any ? std::optional(found) : std::nullopt;
 }
 
 bool is_there(const thread_identity& who) noexcept {
@@ -197,9 +224,7 @@ bool is_there(const thread_identity& who) noexcept {
          (syscall(SYS_tgkill, who.pid, who.tid, 0) == 0 || errno != ESRCH);
 }
 
-namespace {
-
-life life_of(const thread_identity& who, bool whole_process) noexcept {
+life life_of(const thread_identity& who, extent what) noexcept {
   if (!is_there(who)) return life::gone;
   stat_line line;
   short_text path;
@@ -217,15 +242,10 @@ life life_of(const thread_identity& who, bool whole_process) noexcept {
   const bool has_exited = line.state == 'Z' || line.state == 'X';
   constexpr std::uint64_t is_exiting = 0x4;  // PF_EXITING of the kernel's task flags
   // The kernel gives back memory and then closes files between the flag and the state 'Z'.
-  if (whole_process ? has_exited && line.threads <= 1
-                    : has_exited || (line.flags & is_exiting) != 0)
+  if (what == extent::process ? has_exited && line.threads <= 1
+                              : has_exited || (line.flags & is_exiting) != 0)
     return life::gone;
   return line.state == 'T' || line.state == 't' ? life::stopped : life::living;
 }
-
-}  // namespace
-
-life life_of(const thread_identity& who) noexcept { return life_of(who, false); }
-life life_of_process(const thread_identity& first) noexcept { return life_of(first, true); }
 
 }  // namespace lockflight::detail

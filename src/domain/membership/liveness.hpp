@@ -1,4 +1,5 @@
-// Whether a thread of this machine still lives, by what the kernel says of it.
+// What the kernel says of a thread or a process of this machine, now: a process may enter other
+// namespaces at any time. slots.cpp decides from it who lives.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,19 @@ struct thread_identity {
 
   /// In a word: the numbers, below the kernel's limit of 2^22, and part of the namespace's.
   [[nodiscard]] std::uint64_t owner() const {
-    return space << 44 | static_cast<std::uint64_t>(pid) << 22 | static_cast<std::uint64_t>(tid);
+    return space << space_at | static_cast<std::uint64_t>(pid) << 22 |
+           static_cast<std::uint64_t>(tid);
   }
   [[nodiscard]] static thread_identity from(std::uint64_t owner, std::uint64_t born) {
     constexpr std::uint64_t number = (std::uint64_t{1} << 22) - 1;
     return {static_cast<std::int32_t>(owner >> 22 & number),
             static_cast<std::int32_t>(owner & number), born};
   }
+  /// Whether a thread of that owner() is of these namespaces. 0 are none.
+  [[nodiscard]] static bool is_of(std::uint64_t space, std::uint64_t owner) {
+    return space != 0 && owner >> space_at == (space << space_at) >> space_at;
+  }
+  static constexpr int space_at = 44;
 };
 
 enum class life : std::uint8_t {
@@ -32,29 +39,34 @@ enum class life : std::uint8_t {
   unknown,  ///< /proc says nothing about it
 };
 
+/// A thread alone, or with all that its process has: a process lives until all of its threads have
+/// ended and the kernel has closed its files, since what it guards may be locked or written through
+/// these.
+enum class extent : std::uint8_t { thread, process };
+
 /// The first thread of a process of our namespaces.
 [[nodiscard]] thread_identity first_thread_of(std::int32_t pid) noexcept;
 /// The calling thread. Async-signal-safe.
 [[nodiscard]] thread_identity this_thread() noexcept;
 /// A number for our namespace of processes, in which a thread has its number, together with that of
-/// time, in which /proc says when it started. 0: not known, as there is no /proc of this namespace.
+/// time, in which /proc says when it started. 0: there is no /proc of our namespace of processes,
+/// so that nothing in it is about us. Reads four files of /proc.
 [[nodiscard]] std::uint64_t our_space() noexcept;
+/// The same as it was a tenth of a second ago at most: for show alone, of many slots.
+[[nodiscard]] std::uint64_t recent_space() noexcept;
 /// Whether a thread of that owner() has its number in our namespace of processes. Reads /proc if
 /// the two namespaces are not all the same. For show alone: where /proc says nothing, it has not.
 [[nodiscard]] bool is_numbered_here(std::uint64_t owner) noexcept;
-/// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
-/// way out counts as gone: it runs no more instructions of its program.
-[[nodiscard]] life life_of(const thread_identity& who) noexcept;
-/// The same of a process, by its first thread. It lives until all of its threads have ended and the
-/// kernel has closed its files, since what it guards may be locked or written through these.
-[[nodiscard]] life life_of_process(const thread_identity& first) noexcept;
+/// Of a thread of our namespaces, or its process. Reads a file of /proc, some microseconds. A
+/// thread that is on its way out counts as gone: it runs no more instructions of its program.
+[[nodiscard]] life life_of(const thread_identity& who, extent what) noexcept;
 /// Whether a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.
 [[nodiscard]] bool is_there(const thread_identity& who) noexcept;
 
-/// Whether the process maps the file that this process maps at `ours`; nothing if we may not know.
-/// A process that has become another program by exec is the same thread, but maps nothing of what
-/// it mapped before.
-[[nodiscard]] std::optional<bool> maps_file(std::int32_t pid, const void* ours);
+/// How often the process maps the beginning of the file that this process maps at `ours`; nothing
+/// if we may not know. A process that has become another program by exec is the same thread, but
+/// maps nothing of what it mapped before.
+[[nodiscard]] std::optional<int> mappings_of(std::int32_t pid, const void* ours);
 
 }  // namespace lockflight::detail

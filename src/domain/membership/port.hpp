@@ -89,6 +89,10 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     const domain_slot_page& s = file_.slot(file_.slot_of(rank));
     return s.finished.load(std::memory_order_relaxed) == s.life_now().incarnation;
   }
+  /// Whether the dead participant left of itself: nobody died.
+  [[nodiscard]] bool had_left(rma::rank_t rank) const {
+    return has_left(file_.slot(file_.slot_of(rank)));
+  }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}
@@ -114,8 +118,13 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// Since when this participant waits, for show, if its waits are parts of a longer one; 0: since
   /// the present one began.
   void show_wait_since(std::uint64_t ns) { shown_since_ = ns; }
-  /// Of a repair that this participant has completed, for show (repair.hpp).
-  void note_repair() { has_repaired_ = has_events_ = true; }
+  /// Of a generation that this participant has replaced, for show (repair.hpp).
+  void note_repair(rma::plain_cell lock, bool is_for_the_left) {
+    if (is_for_the_left)
+      file_.word(lock.index + class_word).fetch_add(one_for_the_left, std::memory_order_relaxed);
+    else
+      has_repaired_ = has_events_ = true;
+  }
   /// What has happened to this participant since it was asked about last. Each call that may wait
   /// for others or repair a lock is followed by the question.
   struct events {

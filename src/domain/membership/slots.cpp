@@ -46,54 +46,88 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
   return found;
 }
 
-bool is_in_our_space(std::uint64_t owner) {
-  constexpr int space_at = 44;  // thread_identity::owner
-  return our_space() != 0 && owner >> space_at == (our_space() << space_at) >> space_at;
-}
-
-/// The thread that the slot guards, as far as we can know it.
-std::optional<thread_identity> guarded_by(const domain_slot_page& s) {
+/// The thread that the slot guards, if it is of these namespaces.
+std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64_t space) {
   const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
-  if (owner == 0 || !is_in_our_space(owner)) return std::nullopt;
+  if (!thread_identity::is_of(space, owner)) return std::nullopt;
   return thread_identity::from(owner, s.guarded_born.load(std::memory_order_acquire));
 }
 
-bool guards_a_living(const domain_file& file, int slot) {
-  const domain_slot_page& s = file.slot(slot);
-  if (s.guarded.load(std::memory_order_acquire) == 0) return false;
-  const auto who = guarded_by(s);
-  if (!who) return file.is_guard_locked(slot) || file.is_slot_locked(slot);
-  const life its = life_of_process(*who);
-  // Where /proc hides a process of another user, one that has ended and that nobody waits for looks
-  // like a living one. The kernel has freed its byte, though.
-  return its == life::unknown ? file.is_guard_locked(slot) : its != life::gone;
+// ---- what decides that a participant lives ----
+//
+//    source                    says                         and can be wrong
+// 1  own thread: the slot's    it lives while that thread   a thread that ended without leaving,
+//    byte is locked by us      is there                     if another one of ours has its number:
+//                                                           until a full look at its start
+// 2  byte: the kernel keeps    locked by another open       locked: a thread that ended without
+//    it locked for an open     file: it lives; nothing      leaving, until its process looks; or a
+//    file, until the last      below is asked               dead one whose open file a child has
+//    process closes that                                    that never called us
+// 3  image: the slot has our   it is dead: exec has ended   it may be one of another copy of this
+//    process number and        it, or a process that had    library in our process: if that maps
+//    another image's           our number before            the file too, 4 decides
+// 4  /proc of our namespaces,  gone: it is dead. There, and numbers are used again; one that runs
+//    as they are now           has the file mapped: it      another program by now may not be read
+//                              lives, and has closed its    by us: until it ends, it lives
+//                              descriptors. There without
+//                              the file: it is dead
+// 5  none, since it is of      byte free: it is dead.       free: it has closed its descriptors,
+//    other namespaces or       byte not known: it lives     and lives in another container
+//    /proc hides it
+//
+// What a participant guards is a process: it lives as 4 says of the whole process, and as its own
+// byte says where 4 says nothing. 4 goes first, since what that process has started may have the
+// byte as well, and is not guarded.
+
+bool has_other_copy_of_us(const domain_file& file) {
+  return mappings_of(getpid(), file.address()).value_or(2) > 1;
 }
 
-// Whether that owner has ended, which was the slot's when we read it.
-bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
-               thoroughness how) {
+// Whether an earlier image of this process had the slot, or an earlier process of its number.
+bool is_of_earlier_image(const domain_file& file, const domain_slot_page& s,
+                         const thread_identity& who) {
+  const bool is_known = s.image_of.load(std::memory_order_acquire) == s.life_now().incarnation;
+  return who.pid == getpid() && (!is_known || s.image.load(std::memory_order_relaxed) != image()) &&
+         !has_other_copy_of_us(file);
+}
+
+bool guarded_lives(const domain_file& file, int slot) {
+  const domain_slot_page& s = file.slot(slot);
+  if (s.guarded.load(std::memory_order_acquire) == 0) return false;
+  if (const auto who = guarded_by(s, our_space()))
+    if (const life its = life_of(*who, extent::process); its != life::unknown)
+      return its != life::gone;
+  return file.is_guard_locked(slot).value_or(true);
+}
+
+// Whether the thread lives that was the slot's owner when we read it.
+bool owner_lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness how) {
+  if (is_nobody(owner)) return false;
+  const domain_slot_page& s = file.slot(slot);
   const thread_identity who = owner_of(s, owner);
-  if (is_nobody(owner)) return true;
-  // A thread of our own process is there as long as it lives. Its numbers alone do not say that it
-  // is one: in another namespace another process has the same.
-  if (file.has_locked_slot(slot))
-    return how == thoroughness::quick || !is_in_our_space(owner) ? !is_there(who)
-                                                                 : life_of(who) == life::gone;
-  // The byte is free once the process has ended or has become another program.
-  const bool is_locked = file.is_slot_locked(slot);
-  if (!is_in_our_space(owner)) return !is_locked;
-  if (is_locked && how == thoroughness::quick) return false;
-  switch (life_of(who)) {
+  if (file.has_locked_slot(slot)) {  // 1
+    if (!is_there(who)) return false;
+    if (how == thoroughness::quick || !thread_identity::is_of(our_space(), owner)) return true;
+    return life_of(who, extent::thread) != life::gone;
+  }
+  const std::optional<bool> is_locked = file.is_slot_locked(slot);
+  if (is_locked == std::optional(true)) return true;                               // 2
+  if (!thread_identity::is_of(our_space(), owner)) return !is_locked.has_value();  // 5
+  if (is_of_earlier_image(file, s, who)) return false;                             // 3
+  switch (life_of(who, extent::thread)) {                                          // 4
     case life::gone:
-      return true;
+      return false;
     case life::living:
     case life::stopped:
-      // Also a program that closes all its descriptors frees the byte, and lives on.
-      return !is_locked && maps_file(who.pid, file.address()) == std::optional(false);
+      return mappings_of(who.pid, file.address()).value_or(1) > 0;
     case life::unknown:
-      return !is_locked;
+      break;
   }
-  return false;
+  return !is_locked.has_value();  // 5
+}
+
+bool lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness how) {
+  return owner_lives(file, slot, owner, how) || guarded_lives(file, slot);
 }
 
 // The death is counted after it is visible (C45), and its slot has no owner from then on. A thread
@@ -106,6 +140,7 @@ void count_death(domain_file& file, domain_slot_page& s, std::uint32_t incarnati
   if (!s.owner.compare_exchange_strong(owner, nobody_after(incarnation)) && !is_nobody(owner))
     return;
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
+  if (!has_left(s)) file.header().died.fetch_add(1, std::memory_order_relaxed);
   s.counted.store(incarnation, std::memory_order_release);
 }
 
@@ -135,13 +170,16 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.examined_at.store(0, std::memory_order_relaxed);
   s.fully_examined_at.store(now_ns(), std::memory_order_relaxed);
   write_born(s, us);
+  const std::uint32_t incarnation = s.life_now().incarnation + 1;
+  s.image.store(image(), std::memory_order_relaxed);
+  s.image_of.store(incarnation, std::memory_order_release);
   auto& used = file.header().used_slots;
   const auto ours = static_cast<std::uint32_t>(slot) + 1;
   for (std::uint32_t now = used.load(); now < ours && !used.compare_exchange_weak(now, ours);) {
   }
   file.header().living.fetch_add(1, std::memory_order_relaxed);
   // Before the first word of ours: from here on a death is one that concerns others.
-  s.life.store(slot_life{slot_state::living, s.life_now().incarnation + 1}.bits());
+  s.life.store(slot_life{slot_state::living, incarnation}.bits());
 }
 
 void make_fresh(domain_slot_page& s) {
@@ -198,7 +236,7 @@ bool is_left(domain_file& file, int slot, std::uint64_t owner) {
   const bool is_counted =
       its.state != slot_state::dead || s.counted.load(std::memory_order_acquire) == its.incarnation;
   return owner != 0 && its.state != slot_state::living && is_counted && is_idle(file, slot) &&
-         has_ended(file, slot, s, owner, thoroughness::full);
+         !owner_lives(file, slot, owner, thoroughness::full);
 }
 
 // Takes that slot if it is free, or if it was a dead participant's that no lock remembers.
@@ -255,9 +293,11 @@ int take_steward(domain_file& file) {
   return try_to_take(file, slot, this_thread(), thoroughness::full) ? slot : -1;
 }
 
-void leave_slot(domain_file& file, int slot, bool dead) {
+void leave_slot(domain_file& file, int slot, remains what) {
   domain_slot_page& s = file.slot(slot);
-  if (dead) {
+  if (what != remains::nothing) {
+    if (what == remains::queue_nodes)
+      s.has_left.store(s.life_now().incarnation, std::memory_order_release);
     // The byte first: once it is dead, the slot may be another thread's of this process.
     file.unlock_slot(slot);
     return mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
@@ -273,6 +313,18 @@ void leave_slot(domain_file& file, int slot, bool dead) {
   file.unlock_slot(slot);
 }
 
+void mark_earlier_images(domain_file& file) {
+  if (!file.is_new_to_image()) return;
+  for_each_slot(file, [&](int i) {
+    const std::uint64_t owner = file.slot(i).owner.load(std::memory_order_acquire);
+    if (thread_identity::from(owner, 0).pid == getpid()) examine(file, i, thoroughness::full);
+  });
+}
+
+bool has_left(const domain_slot_page& s) {
+  return s.has_left.load(std::memory_order_acquire) == s.life_now().incarnation;
+}
+
 bool examine(domain_file& file, int slot, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
   // The incarnation first: what follows is about that participant, or changes nothing.
@@ -283,10 +335,9 @@ bool examine(domain_file& file, int slot, thoroughness how) {
     return true;
   }
   if (its.state == slot_state::living) {
-    if (owner == 0 || !has_ended(file, slot, s, owner, how) || guards_a_living(file, slot))
-      return false;
+    if (owner == 0 || lives(file, slot, owner, how)) return false;
   } else if (is_idle(file, slot) ||
-             (owner != 0 && !has_ended(file, slot, s, owner, thoroughness::full))) {
+             (owner != 0 && owner_lives(file, slot, owner, thoroughness::full))) {
     return false;  // if not, it was written over, or its owner died before it was living
   }
   if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s, its, owner);
@@ -342,7 +393,7 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
 }
 
 std::string command_of(const domain_slot_page& s) {
-  if (const auto who = guarded_by(s))
+  if (const auto who = guarded_by(s, recent_space()))
     if (std::string found = comm_of(who->pid, who->tid); !found.empty()) return found;
   std::array<char, 17> command{};
   const std::array words{s.command[0].load(std::memory_order_relaxed),
@@ -366,10 +417,11 @@ std::string process_text(const domain_file& file, int slot) {
 
 bool is_stopped(const domain_slot_page& s) {
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
-  if (owner == 0 || !is_in_our_space(owner)) return false;
-  if (life_of(owner_of(s, owner)) == life::stopped) return true;
-  const auto also = guarded_by(s);
-  return also && life_of(*also) == life::stopped;
+  const std::uint64_t space = recent_space();
+  if (!thread_identity::is_of(space, owner)) return false;
+  if (life_of(owner_of(s, owner), extent::thread) == life::stopped) return true;
+  const auto also = guarded_by(s, space);
+  return also && life_of(*also, extent::thread) == life::stopped;
 }
 
 }  // namespace lockflight::detail

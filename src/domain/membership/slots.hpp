@@ -10,9 +10,7 @@
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //
-// A thread is dead if it has ended or its number is another thread's. Where that cannot be known,
-// because the thread is in another namespace of processes or of time, it is dead if the byte is
-// free.
+// Who lives is decided in one place: lives(), in slots.cpp, with the table of what decides it.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +27,21 @@ namespace lockflight::detail {
 /// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
 /// thread has it.
 [[nodiscard]] int take_steward(domain_file& file);
-/// Gives back the own slot. With `dead`: as if the thread had died.
-void leave_slot(domain_file& file, int slot, bool dead);
+/// What a thread leaves in its slot.
+enum class remains : std::uint8_t {
+  nothing,      ///< the slot is free
+  queue_nodes,  ///< others may still write to them: until they do not, the slot is dead
+  uses,         ///< of locks, as if the thread had died
+};
+/// Gives back the own slot.
+void leave_slot(domain_file& file, int slot, remains what = remains::nothing);
+/// Marks as dead what an earlier image of this process, or an earlier process of its number, has
+/// left. Called when a process image begins to use the domain: from then on it maps the file, and
+/// others cannot tell it from the one before. Does nothing if the image has called it before.
+void mark_earlier_images(domain_file& file);
 
-/// How thoroughly a participant is looked at: `quick` is a system call and finds nearly every death
-/// at once, `full` reads a file of /proc.
+/// How thoroughly a participant is looked at: `quick` is a system call if it lives, and finds every
+/// death but that of a thread of this process whose number another one of its threads has by now.
 enum class thoroughness : std::uint8_t { quick, full };
 /// Marks the slot dead if its participant has died. Whether it is dead.
 bool examine(domain_file& file, int slot, thoroughness how);
@@ -41,6 +49,8 @@ bool examine(domain_file& file, int slot, thoroughness how);
 void examine_all(domain_file& file);
 /// Makes a dead slot free whose records are idle. False if somebody else does.
 bool free_slot(domain_file& file, int slot);
+/// Whether the slot is that of a thread that has left, and not died.
+[[nodiscard]] bool has_left(const domain_slot_page& slot);
 /// Whether no record of the slot says anything.
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);

@@ -37,11 +37,25 @@ int take_slot_of_present(domain_file& file) {
   try {
     if (!is_removed(file) && file.is_current()) return slot;
   } catch (...) {
-    leave_slot(file, slot, false);
+    leave_slot(file, slot);
     throw;
   }
-  leave_slot(file, slot, false);
+  leave_slot(file, slot);
   file.throw_removed();
+}
+
+// A thread whose wait was given up has left the queue, and its queue node may be in it still.
+remains remains_of(const domain_file& file, int slot) {
+  auto found = remains::nothing;
+  for (std::uint32_t k = 0; k < records; ++k) {
+    const auto of =
+        lock::record::from(file.slot(slot).words[first_record + k].load(std::memory_order_acquire));
+    const auto phase = of.get(lock::record::phase);
+    if (phase == lock::record::idle) continue;
+    if (phase != lock::record::left) return remains::uses;
+    found = remains::queue_nodes;
+  }
+  return found;
 }
 
 // Of a unit it says the semaphore's name.
@@ -58,7 +72,7 @@ void tell_of_repair(const domain_file& file, std::uint32_t line) {
 attachment::attachment(std::shared_ptr<domain_file> file, int slot)
     : file_(std::move(file)),
       slot_(slot),
-      forks_(forks()),
+      image_(image()),
       thread_(thread_number),
       port_(*file_, slot),
       me_(port_, own_words) {
@@ -69,11 +83,11 @@ attachment::attachment(std::shared_ptr<domain_file> file, int slot)
 
 attachment::~attachment() {
   end();
-  if (forks_ != forks()) port_.forget_sleep();
+  if (image_ != known_image()) port_.forget_sleep();
 }
 
 bool attachment::is_over() const {
-  return thread_.load(std::memory_order_relaxed) == over || forks_ != forks();
+  return thread_.load(std::memory_order_relaxed) == over || image_ != known_image();
 }
 
 // Another thread may have dropped the handle that held: then the record does not say so any more,
@@ -103,7 +117,7 @@ void attachment::end() {
     file_->check();
     port_.rest();
     me_.collect();
-    leave_slot(*file_, slot_, !is_idle(*file_, slot_));
+    leave_slot(*file_, slot_, remains_of(*file_, slot_));
   } catch (const domain_error&) {  // there is no slot to leave, and a store would end us
   }
 }
@@ -125,9 +139,9 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   if (file->header().fenced == 0 && !shm::detail::register_membarrier())
     throw domain_error(domain_error::reason::system,
                        "domain " + file->name() + ": membarrier is refused");
-  static_cast<void>(process_mutex());  // from here on a fork is noticed
   number_this_thread();
   file->check();
+  mark_earlier_images(*file);
   auto& all = of_this_thread().all;
   // Those of a parent, and those of domains that are no more and that no handle needs.
   std::erase_if(all, [](const auto& one) {

@@ -31,12 +31,12 @@ class attachment {
   [[nodiscard]] int slot() const { return slot_; }
   [[nodiscard]] domain_participant& me() { return me_; }
   [[nodiscard]] domain_port& port() { return port_; }
-  /// Whether it is this thread's, not the parent's of a fork, and not over.
+  /// Whether it is this thread's, not its parent's, and not over.
   [[nodiscard]] bool is_ours() const {
     // Relaxed: no thread reads its own number here before it has stored it.
-    return thread_.load(std::memory_order_relaxed) == thread_number;
+    return thread_.load(std::memory_order_relaxed) == thread_number && image_ == known_image();
   }
-  /// Whether the thread has ended, or is the parent's of a fork.
+  /// Whether the thread has ended, or is one of a parent of this process.
   [[nodiscard]] bool is_over() const;
   /// Whether the thread has ended.
   [[nodiscard]] bool has_ended() const { return thread_.load(std::memory_order_relaxed) == over; }
@@ -79,7 +79,7 @@ class attachment {
 
   std::shared_ptr<domain_file> file_;
   int slot_;
-  std::uint64_t forks_;
+  std::uint64_t image_;
   std::atomic<std::uint64_t> thread_;  // its number, or `over`
   domain_port port_;
   domain_participant me_;

@@ -56,7 +56,7 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
                        "domain " + file.name() + ": no room for the words of another lock");
   file.make_room_for_lines(end);
   if (blocks::read(file, line, blocks::serial_word) != 0) blocks::written_over(file);
-  blocks::put(file, line, blocks::class_word, of_class + 1);  // before anybody walks over the block
+  blocks::put(file, line, class_word, of_class + 1);  // before anybody walks over the block
   file.header().next_line.store(end, std::memory_order_release);
   return line;
 }
@@ -163,7 +163,7 @@ void check_agreement(const domain_file& file, std::string_view name, const found
   std::memcpy(command.data(), words.data(), sizeof words);
   const std::string by = " (made by process " +
                          std::to_string(blocks::read(file, found.line, blocks::maker_word)) + ", " +
-                         in_a_line(command.data()) + ")";
+                         visible(command.data()) + ")";
   if (found.kind != &kind || is_semaphore(kind)) {
     const std::string is = described(*found.kind, found.parameters);
     throw domain_error(
@@ -232,8 +232,9 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = blocks::read(file, what.line, blocks::token_word);
   const lock::generation_word generation =
       lock::generation_word::from(blocks::read(file, what.line, blocks::present_word));
+  const word for_the_left = blocks::read(file, what.line, class_word) / one_for_the_left;
   return {own != 0 ? what.tokens_before + own : 0, own,
-          generation.get(lock::generation_word::number),
+          generation.get(lock::generation_word::number) - for_the_left,
           blocks::read(file, what.line, blocks::died_word) != 0};
 }
 

@@ -25,7 +25,7 @@ int slot_of_this_thread(const detail::domain_file& file) {
 }  // namespace
 
 domain domain::open(std::string_view name, const domain_options& what) {
-  auto file = detail::domain_file::open(name, &what, what.mode);
+  auto file = detail::domain_file::open(name, what, true);
   // As long as the deadline is ahead, its agent may be about to be started again.
   if (file->is_of_cluster() && !file->has_agent() &&
       file->cluster().deadline <= detail::boot_time())
@@ -34,15 +34,18 @@ domain domain::open(std::string_view name, const domain_options& what) {
                            file->place().path + "; lockflight agent --domain " +
                            file->name().substr(detail::cluster_prefix.size()) +
                            " --etcd URL starts it)");
+  detail::mark_earlier_images(*file);
   return domain(std::move(file));
 }
-domain domain::attach(std::string_view name, unsigned mode) {
-  return domain(detail::domain_file::open(name, nullptr, mode));
+domain domain::attach(std::string_view name, unsigned mode, const std::string& group) {
+  auto file = detail::domain_file::open(name, {.mode = mode, .group = group}, false);
+  detail::mark_earlier_images(*file);
+  return domain(std::move(file));
 }
 
-bool domain::remove(std::string_view name, bool force, unsigned mode) {
+bool domain::remove(std::string_view name, bool force, unsigned mode, const std::string& group) {
   detail::check_domain_name(name);
-  return detail::remove_domain(detail::place_of(name, mode, ""), force, slot_of_this_thread,
+  return detail::remove_domain(detail::place_of(name, mode, group), force, slot_of_this_thread,
                                detail::end_all);
 }
 
@@ -52,6 +55,14 @@ std::vector<std::string> domain::list() {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+std::vector<domain_owner> domain::owners_of(std::string_view name) {
+  detail::check_domain_name(name);
+  std::vector<domain_owner> all;
+  for (const auto& one : detail::find_places(name))
+    all.push_back({one.mode, one.mode == 0600 ? "" : std::to_string(one.group)});
+  return all;
 }
 
 const std::string& domain::name() const { return file_->name(); }
@@ -82,7 +93,7 @@ std::vector<domain_slot> domain::participants() const {
   detail::for_each_slot(*file_, [&](int i) {
     const auto& s = file_->slot(i);
     const slot_state state = s.state();
-    if (state == slot_state::free) return;
+    if (state == slot_state::free || (state == slot_state::dead && detail::has_left(s))) return;
     all.push_back(
         {.slot = i,
          .pid = s.pid.load(std::memory_order_relaxed),
@@ -161,7 +172,7 @@ std::uint32_t domain::names() const {
 }
 
 std::uint64_t domain::deaths() const {
-  return file_->header().deaths.load(std::memory_order_relaxed);
+  return file_->header().died.load(std::memory_order_relaxed);
 }
 
 bool domain::remove_lock(std::string_view name) {

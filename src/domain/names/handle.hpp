@@ -47,6 +47,8 @@ class handle {
   virtual void extend_to(int pid) = 0;
   virtual void extend_to_this_process() noexcept = 0;
   virtual void finish() noexcept = 0;
+  /// named_control::guard_nothing_yet(), and its end.
+  virtual void guard_nothing(bool yet) = 0;
 };
 
 /// Throws domain_error (invalid) for a name that no lock can have, and for a kind or parameters

@@ -42,9 +42,14 @@ class robust_lock final
               const typename type::parameters& set)
       : base(me, where, set), port_(me.port()) {}
   bool acquire(mode as, limit patience) override {
-    return noted(as == mode::exclusive ? take_alone(patience) : take_shared(patience));
+    const bool had = base::acquire(as, patience);
+    port_.rest();
+    if (had) {
+      this->held_record = lock_.place();
+      this->held_since_ns = port_.note_hold(this->held_record);
+    }
+    return had;
   }
-  void release(mode as) override { as == mode::exclusive ? base::unlock() : base::unlock_shared(); }
   std::uint64_t token() const override { return lock_.token(); }
   bool owner_died() override { return lock_.owner_died(); }
   void mark_consistent() override { lock_.mark_consistent(); }
@@ -59,24 +64,6 @@ class robust_lock final
   }
 
  private:
-  bool take_alone(limit patience) {
-    if (patience.is_for_ever()) return base::lock();
-    return patience.is_attempt() ? base::try_lock() : base::try_lock_within(patience.nanoseconds());
-  }
-  bool take_shared(limit patience) {
-    if (patience.is_for_ever()) return base::lock_shared();
-    return patience.is_attempt() ? base::try_lock_shared()
-                                 : base::try_lock_shared_within(patience.nanoseconds());
-  }
-  bool noted(bool had) {
-    port_.rest();
-    if (had) {
-      this->held_record = lock_.place();
-      this->held_since_ns = port_.note_hold(this->held_record);
-    }
-    return had;
-  }
-
   domain_port& port_;
 };
 
@@ -93,9 +80,8 @@ template <template <class> class Inside>
     try {
       now = catalogue::checked(domain_defaults<parameters>(), set);
     } catch (const catalogue::bad_parameter& e) {
-      throw domain_error(
-          domain_error::reason::invalid,
-          in_a_line("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
+      throw domain_error(domain_error::reason::invalid, visible("parameter '" + e.given + "' of ") +
+                                                            std::string(name) + " " + e.why);
     }
     if constexpr (requires { now.t_dc; })
       if (now.t_dc < ranks)

@@ -36,7 +36,7 @@ const domain_kind& kind_named(std::string_view name) {
     known.emplace_back(one.about.name);
   }
   throw domain_error(domain_error::reason::invalid,
-                     in_a_line("kind '" + std::string(name) + "' ") +
+                     visible("kind '" + std::string(name) + "' ") +
                          catalogue::accepted_names(std::string(name), known));
 }
 
@@ -52,7 +52,7 @@ lock::parameter_values parse_parameters(std::string_view text) {
   try {
     return catalogue::parse_assignments(text);
   } catch (const std::invalid_argument& e) {
-    throw domain_error(domain_error::reason::invalid, in_a_line(e.what()));
+    throw domain_error(domain_error::reason::invalid, visible(e.what()));
   }
 }
 

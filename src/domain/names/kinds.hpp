@@ -13,7 +13,6 @@
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/parameters.hpp"
 #include "lockflight/lock/robust.hpp"
-#include "lockflight/mode.hpp"
 
 namespace lockflight::detail {
 
@@ -22,9 +21,6 @@ using domain_participant = lock::robust_participant<domain_port>;
 /// A participant's handle of a lock at a place.
 class any_robust : public catalogue::any_lock {
  public:
-  /// False if the time was over first, or the wait was interrupted.
-  [[nodiscard]] virtual bool acquire(mode as, limit patience) = 0;
-  virtual void release(mode as) = 0;
   [[nodiscard]] virtual std::uint64_t token() const = 0;
   [[nodiscard]] virtual bool owner_died() = 0;
   virtual void mark_consistent() = 0;

@@ -69,6 +69,7 @@ void named_control::interrupt_with(std::function<bool()> is_interrupted) {
   of_.live().interrupt_with(is_interrupted);
 }
 void named_control::ask_now() { of_.live().ask_now(); }
+void named_control::guard_nothing_yet() { of_.live().guard_nothing(true); }
 void named_control::extend_to_this_process() noexcept {
   if (of_.impl_) of_.impl_->extend_to_this_process();
 }

@@ -7,6 +7,7 @@
 #include "domain/names/present_domain.hpp"
 #include "domain/names/probes.hpp"
 #include "fabric/shm/pause.hpp"
+#include "lockflight/lock/robust/participant.hpp"
 
 namespace lockflight::detail {
 
@@ -25,6 +26,7 @@ one_lock::one_lock(std::shared_ptr<domain_file> file, std::string_view name,
 }
 
 one_lock::~one_lock() {
+  if (guards_nothing_ && me_ && me_->is_ours()) say_finished(false);
   if (held_ == mode::none) return;
   try {
     if (!me_->is_ours()) {
@@ -181,6 +183,9 @@ bool one_lock::start(const time_limit& how_long) {
   if (is_stale_) file_->throw_removed();
   if (!me_) use(attach_thread(file_, how_long));
   if (!me_) return false;
+  // Before the thread can hold: nobody learns of a death at any moment from here on.
+  if (guards_nothing_) [[unlikely]]
+    say_finished(true);
   if (at_ && at_->is_current()) return true;
   token_before_ = token();
   forget_lock();
@@ -221,6 +226,11 @@ void one_lock::use(std::shared_ptr<attachment> made) {
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::removed) throw;
     is_stale_ = true;
+  } catch (const lock::not_returned&) {
+    throw domain_error(domain_error::reason::interrupted,
+                       "lock " + shown(name()) +
+                           ": the program jumped out of this handle's last acquire or release, "
+                           "which is undone now (the next acquire can succeed)");
   } catch (const std::length_error&) {
     throw domain_error(domain_error::reason::full,
                        "lock " + shown(name()) + ": this thread holds " + std::to_string(records) +
@@ -256,7 +266,7 @@ void one_lock::give_back_unregistered() {
   if (at_->across && at_->is_current()) at_->across->leave();
   at_->lock->release(std::exchange(held_, mode::none));
   if (std::exchange(has_finished_, false)) [[unlikely]]
-    file_->slot(me_->slot()).finished.store(0, std::memory_order_relaxed);
+    say_finished(false);
 }
 
 // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
@@ -339,18 +349,30 @@ void one_lock::extend_to_this_process() noexcept {
   domain_slot_page& ours = file_->slot(me_->slot());
   file_->lock_guard(me_->slot(), ours.life_now().incarnation);
   guard(ours, this_thread());
+  begin_to_guard();
 }
 
 void one_lock::extend_to(int pid) {
   if (held_ == mode::none) return;
   guard(file_->slot(me_->slot()), pid == 0 ? thread_identity{} : first_thread_of(pid));
+  begin_to_guard();
+}
+
+void one_lock::begin_to_guard() noexcept {
+  guards_nothing_ = false;
+  has_finished_ = false;
+  say_finished(false);
+}
+
+void one_lock::say_finished(bool is) noexcept {
+  domain_slot_page& ours = file_->slot(me_->slot());
+  ours.finished.store(is ? ours.life_now().incarnation : 0, std::memory_order_relaxed);
 }
 
 void one_lock::finish() noexcept {
   if (held_ == mode::none) return;
-  domain_slot_page& ours = file_->slot(me_->slot());
-  ours.finished.store(ours.life_now().incarnation, std::memory_order_relaxed);
-  guard(ours, {});
+  say_finished(true);
+  guard(file_->slot(me_->slot()), {});
   has_finished_ = true;
 }
 

@@ -74,6 +74,7 @@ class one_lock final : public handle {
   void extend_to(int pid) override;
   void extend_to_this_process() noexcept override;
   void finish() noexcept override;
+  void guard_nothing(bool yet) override { guards_nothing_ = yet; }
 
   // ---- for probes ----
 
@@ -121,6 +122,8 @@ class one_lock final : public handle {
   }
   void give_back_unregistered();
   void drop_from_elsewhere();
+  void begin_to_guard() noexcept;
+  void say_finished(bool is) noexcept;
   void need_exclusive() const;
   [[noreturn]] void refuse_second_hold(const char* by) const;
   [[noreturn]] void wrong_thread() const;
@@ -140,6 +143,7 @@ class one_lock final : public handle {
   std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
   bool is_stale_ = false;           // it has not
   bool has_finished_ = false;       // our thread's page says so
+  bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 std::shared_ptr<domain_file> open_file_of_same_name(const domain_file& former) {
   const domain_options as = former.options();
   try {
-    return domain_file::open(former.name(), &as, as.mode);
+    return domain_file::open(former.name(), as, true);
   } catch (const domain_error& e) {
     // A cluster's domain is made by its agent, and none runs any more.
     if (e.why != domain_error::reason::missing) throw;

@@ -93,8 +93,17 @@ class several_locks final : public handle {
     for (const auto& each : locks_) each->ask_now();
   }
   // One is enough, since what is guarded is the thread's slot, and with it all that it holds.
-  void extend_to(int pid) override { locks_.front()->extend_to(pid); }
-  void extend_to_this_process() noexcept override { locks_.front()->extend_to_this_process(); }
+  void extend_to(int pid) override {
+    locks_.front()->extend_to(pid);
+    guard_nothing(false);
+  }
+  void extend_to_this_process() noexcept override {
+    locks_.front()->extend_to_this_process();
+    guard_nothing(false);
+  }
+  void guard_nothing(bool yet) override {
+    for (const auto& each : locks_) each->guard_nothing(yet);
+  }
   void finish() noexcept override { locks_.front()->finish(); }
 
  private:

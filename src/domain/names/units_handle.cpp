@@ -97,10 +97,14 @@ class units_handle final : public handle {
   void ask_now() override { queue_.ask_now(); }
   void extend_to(int pid) override {
     if (last() != nullptr) last()->extend_to(pid);
+    guard_nothing(false);
   }
   void extend_to_this_process() noexcept override {
     if (last() != nullptr) last()->extend_to_this_process();
+    guard_nothing(false);
   }
+  // Each acquire begins with the queue.
+  void guard_nothing(bool yet) override { queue_.guard_nothing(yet); }
   void finish() noexcept override {
     if (last() != nullptr) last()->finish();
   }

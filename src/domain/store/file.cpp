@@ -198,7 +198,7 @@ std::shared_ptr<domain_file> map_file(descriptor fd, const domain_place& at) {
   if (fstat(fd.get(), &s) != 0)
     throw domain_error(domain_error::reason::system, at.path + ": " + why(errno));
   call_in_children([] {
-    for (const mapped_file& each : mapped()) each.it->reopen_after_fork();
+    for (const mapped_file& each : mapped()) each.it->reopen_in_child();
   });
   const std::scoped_lock hold(process_mutex());
   auto& all = mapped();
@@ -246,7 +246,10 @@ domain_file::domain_file(descriptor fd, domain_place where)
   madvise(head_, head_bytes, MADV_DONTDUMP);
   for (int i = 0; i < ranks; ++i)
     slot_of_rank_[static_cast<std::size_t>(rank_of_slot(i))] = static_cast<std::uint16_t>(i);
-  static_cast<void>(fd.release());
+  if (descriptor own(opened_again(fd.get())); own)
+    fd_ = own.release();  // see map
+  else
+    static_cast<void>(fd.release());
 }
 
 domain_file::~domain_file() {
@@ -275,6 +278,7 @@ void domain_file::throw_removed() const {
 
 // A program may close all descriptors and have others of the same numbers; we open ours anew then.
 int domain_file::fd() const {
+  static_cast<void>(image());  // a child has another one of that number
   struct stat s {};
   int mine = fd_.load(std::memory_order_acquire);
   if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) return mine;
@@ -293,22 +297,14 @@ int domain_file::fd() const {
   return mine;
 }
 
-// Only system calls and our own words: this is called in the child of a fork.
-void domain_file::reopen_after_fork() noexcept {
+// Only system calls and our own words: this is called before all else in a child.
+void domain_file::reopen_in_child() noexcept {
   for (auto& each : locked_) each.store(false, std::memory_order_relaxed);
   new (&taking_) std::mutex;  // another thread of the parent may have had it
   struct stat s {};
   const int parents = fd_.load(std::memory_order_relaxed);
   if (fstat(parents, &s) != 0 || !is_file(s.st_dev, s.st_ino)) return;
-  char path[32] = "/proc/self/fd/";
-  char* end = path + 14;
-  char digits[12];
-  int count = 0;
-  for (int rest = parents; count == 0 || rest != 0; rest /= 10)
-    digits[count++] = static_cast<char>('0' + rest % 10);
-  while (count > 0) *end++ = digits[--count];
-  *end = '\0';
-  const int own = ::open(path, O_RDWR | O_CLOEXEC);
+  const int own = opened_again(parents);
   if (own >= 0) {
     dup3(own, parents, O_CLOEXEC);  // closes the parent's
     close(own);
@@ -317,13 +313,37 @@ void domain_file::reopen_after_fork() noexcept {
   }
 }
 
+// Only system calls. By its descriptor, since the path may be gone, or by its path, since /proc may
+// not be there.
+int domain_file::opened_again(int from) const noexcept {
+  char path[32] = "/proc/self/fd/";
+  char* end = path + 14;
+  char digits[12];
+  int count = 0;
+  for (int rest = from; count == 0 || rest != 0; rest /= 10)
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  while (count > 0) *end++ = digits[--count];
+  *end = '\0';
+  struct stat s {};
+  for (const char* each : {static_cast<const char*>(path), where_.path.c_str()}) {
+    const int again = ::open(each, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (again < 0) continue;
+    if (fstat(again, &s) == 0 && is_file(s.st_dev, s.st_ino)) return again;
+    close(again);
+  }
+  return -1;
+}
+
+// A mapping keeps its open file, and with it the bytes that are locked through that, also in a
+// child that has closed all descriptors. So nothing is locked through a file that was mapped.
 std::byte* domain_file::map(std::atomic<std::byte*>& as, std::size_t offset) const {
   struct stat s {};
   const int from = fd();
   if (fstat(from, &s) != 0 || s.st_size < static_cast<off_t>(offset + piece_bytes))
     throw_damaged("has been made shorter");
+  const descriptor mapped_from(opened_again(from));
   void* const base = mmap(nullptr, piece_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                          from, static_cast<off_t>(offset));
+                          mapped_from ? mapped_from.get() : from, static_cast<off_t>(offset));
   if (base == MAP_FAILED)
     throw domain_error(errno == ENOMEM ? domain_error::reason::full : domain_error::reason::system,
                        where_.path + ": mmap: " + why(errno));
@@ -378,13 +398,14 @@ void domain_file::make_room_for_lines(std::uint32_t end_line) {
 
 // If the program has closed our descriptor and has another file of that number, that is mostly not
 // locked: then we make sure.
-bool domain_file::is_slot_locked(int number) const {
+std::optional<bool> domain_file::is_slot_locked(int number) const {
+  static_cast<void>(image());
   const int before = fd_.load();
   auto is = is_byte_locked(before, byte_of_slot(number));
   if (is == std::optional(true)) return true;
   const int now = fd();
   if (now != before) is = is_byte_locked(now, byte_of_slot(number));
-  return is.value_or(true);  // it is not known, so nobody is taken for dead
+  return is;
 }
 
 bool domain_file::lock_slot(int number) {
@@ -408,9 +429,9 @@ void domain_file::unlock_slot(int number) {
   if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) unlock_byte(mine, byte_of_slot(number));
 }
 
-bool domain_file::is_guard_locked(int number) const {
+std::optional<bool> domain_file::is_guard_locked(int number) const {
   const std::uint32_t incarnation = slot(number).life_now().incarnation;
-  return is_byte_locked(fd(), byte_of_guard(number, incarnation)).value_or(true);
+  return is_byte_locked(fd(), byte_of_guard(number, incarnation));
 }
 
 // Only system calls: this is called between vfork and exec. The descriptor is left open, and stays
@@ -475,12 +496,12 @@ std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
   return map_file(std::move(fd), at);
 }
 
-std::shared_ptr<domain_file> domain_file::open(std::string_view name,
-                                               const domain_options* create_as, unsigned mode) {
+std::shared_ptr<domain_file> domain_file::open(std::string_view name, const domain_options& what,
+                                               bool may_be_made) {
   check_domain_name(name);
-  if (!is_cluster_name(name)) return find_or_make(name, create_as, mode);
-  if (create_as != nullptr) check_options(*create_as);
-  const domain_place at = place_of(name, mode, create_as != nullptr ? create_as->group : "");
+  if (!is_cluster_name(name)) return find_or_make(name, what, may_be_made);
+  check_options(what);
+  const domain_place at = place_of(name, what.mode, what.group);
   if (auto file = open_at(at)) return file;
   const std::string domain(name.substr(cluster_prefix.size()));
   throw domain_error(domain_error::reason::missing,
@@ -492,24 +513,23 @@ std::shared_ptr<domain_file> domain_file::open(std::string_view name,
 std::shared_ptr<domain_file> domain_file::open_as_agent(std::string_view name,
                                                         const domain_options& create_as) {
   check_domain_name(name);
-  return find_or_make(name, &create_as, create_as.mode);
+  return find_or_make(name, create_as, true);
 }
 
 std::shared_ptr<domain_file> domain_file::find_or_make(std::string_view name,
-                                                       const domain_options* create_as,
-                                                       unsigned mode) {
-  if (create_as != nullptr) check_options(*create_as);
-  const std::string group = create_as != nullptr ? create_as->group : "";
+                                                       const domain_options& what,
+                                                       bool may_be_made) {
+  check_options(what);
   constexpr int tries = 1000;
   domain_place at;
   for (int i = 0; i < tries; ++i) {
-    at = place_of(name, mode, group);
+    at = place_of(name, what.mode, what.group);
     if (auto file = open_at(at)) return file;
-    if (create_as == nullptr)
+    if (!may_be_made)
       throw domain_error(
           domain_error::reason::missing,
           "domain " + std::string(name) + ": there is none (" + private_place(name).path + ")");
-    if (descriptor made = create(at, *create_as)) return map_file(std::move(made), at);
+    if (descriptor made = create(at, what)) return map_file(std::move(made), at);
   }
   throw domain_error(domain_error::reason::system,
                      at.path + ": is made and removed by others all the time");

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/descriptor.hpp"
+#include "domain/store/fork.hpp"
 #include "domain/store/layout.hpp"
 #include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"
@@ -24,10 +26,9 @@ class domain_file {
   domain_file(const domain_file&) = delete;
   domain_file& operator=(const domain_file&) = delete;
 
-  /// Shared by all of this process that open the same file. Without `create` only what exists;
-  /// `mode` 0 is any.
-  static std::shared_ptr<domain_file> open(std::string_view name, const domain_options* create,
-                                           unsigned mode);
+  /// Shared by all of this process that open the same file. It exists or, if it may be, is made.
+  static std::shared_ptr<domain_file> open(std::string_view name, const domain_options& what,
+                                           bool may_be_made);
   /// The file of a cluster's domain, which its agent makes and nobody else.
   static std::shared_ptr<domain_file> open_as_agent(std::string_view name,
                                                     const domain_options& create);
@@ -100,12 +101,14 @@ class domain_file {
 
   /// Whether another open file may have locked the byte that stands for the slot. What this process
   /// has locked it does not see.
-  [[nodiscard]] bool is_slot_locked(int number) const;
+  /// Nothing if the kernel does not say.
+  [[nodiscard]] std::optional<bool> is_slot_locked(int number) const;
   /// False if another open file has it. Throws domain_error (system).
   [[nodiscard]] bool lock_slot(int number);
   void unlock_slot(int number);
   /// Whether this process has locked it.
   [[nodiscard]] bool has_locked_slot(int number) const {
+    static_cast<void>(image());  // a child has locked nothing yet
     return locked_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
   }
   /// For threads of this process, which have the bytes together: one of them takes a slot at a
@@ -114,7 +117,7 @@ class domain_file {
   /// For a process that is to become another program: from now on, and also in that program, a byte
   /// is locked that stands for what the slot's participant guards.
   void lock_guard(int number, std::uint32_t incarnation) const noexcept;
-  [[nodiscard]] bool is_guard_locked(int number) const;
+  [[nodiscard]] std::optional<bool> is_guard_locked(int number) const;
   /// Whether somebody has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
   /// For the agent of a cluster's domain: whether it is the only one on this host, as long as this
@@ -137,18 +140,22 @@ class domain_file {
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
     return device == device_ && inode == inode_;
   }
-  /// In the child of a fork: an open file of its own, since the kernel keeps what a dead parent had
-  /// locked as long as a child has that open.
-  void reopen_after_fork() noexcept;
+  /// In a child: an open file of its own, since the kernel keeps what a dead parent had locked as
+  /// long as a child has that open.
+  void reopen_in_child() noexcept;
+  /// True once in each process image.
+  [[nodiscard]] bool is_new_to_image() { return known_to_.exchange(image()) != image(); }
 
  private:
   static std::shared_ptr<domain_file> find_or_make(std::string_view name,
-                                                   const domain_options* create, unsigned mode);
+                                                   const domain_options& what, bool may_be_made);
   template <class T>
   [[nodiscard]] T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(head_ + offset);
   }
   [[nodiscard]] int fd() const;
+  /// The same file as another open one, or -1.
+  [[nodiscard]] int opened_again(int from) const noexcept;
   [[nodiscard]] std::byte* map_slots(unsigned number) const;
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
   [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;
@@ -165,6 +172,7 @@ class domain_file {
   std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
   std::mutex taking_;
   std::atomic<bool> is_agent_{false};
+  std::atomic<std::uint64_t> known_to_{0};
 };
 
 }  // namespace lockflight::detail

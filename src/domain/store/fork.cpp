@@ -1,11 +1,15 @@
 #include "domain/store/fork.hpp"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <ctime>
+#include <new>
 #include <utility>
 
 #include "lockflight/rma/assert.hpp"
@@ -13,10 +17,7 @@
 namespace lockflight::detail {
 namespace {
 
-std::uint64_t next_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
+enum : std::uint32_t { nothing_done, at_work, all_done };  // image_words::child
 
 // Never destroyed: threads may outlive static objects.
 struct of_process {
@@ -25,72 +26,109 @@ struct of_process {
   std::array<int, 64> to_close{};  // 1 + the descriptor, or 0
 };
 of_process* forked;
-std::atomic<int> known_id{0};
-std::atomic<std::uint64_t> forks_so_far{0};
 
-void in_child() {
-  known_id.store(0, std::memory_order_relaxed);
-  forks_so_far.fetch_add(1, std::memory_order_relaxed);
-  thread_number = 0;  // the one thread of the child
+// What our parent has left to us, before anything else of ours is used.
+void begin_child() {
   for (auto* const each : forked->in_children)
     if (each != nullptr) each();
   for (int& each : forked->to_close)
     if (each != 0) close(std::exchange(each, 0) - 1);
+}
+
+void after_fork_in_child() {
+  image_words& page = *image_page.load();
+  page.number.store(0);  // where the kernel does not wipe the page
+  begin_child();
+  page.child.store(all_done);
   forked->mutex.unlock();
+}
+
+image_words* wiped_page() {
+  const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  rma::ensure(at != MAP_FAILED, "there is memory for a page");
+  static_cast<void>(madvise(at, bytes, MADV_WIPEONFORK));
+  auto* const made = new (at) image_words{};
+  made->child.store(all_done);
+  return made;
 }
 
 of_process& this_process() {
   static auto* const ours = [] {
     auto* const made = new of_process;
     forked = made;
-    pthread_atfork([] { forked->mutex.lock(); }, [] { forked->mutex.unlock(); }, in_child);
+    image_page.store(wiped_page());
+    pthread_atfork([] { process_mutex().lock(); }, [] { forked->mutex.unlock(); },
+                   after_fork_in_child);
     return made;
   }();
   return *ours;
 }
 
-}  // namespace
-
-int process_id() {
-  int known = known_id.load(std::memory_order_relaxed);
-  if (known != 0) return known;
-  static_cast<void>(this_process());  // a fork is noticed from here on
-  known = getpid();
-  known_id.store(known, std::memory_order_relaxed);
-  return known;
+// In a child that no fork handler knows of. One thread begins it; others wait until that is done.
+void begin_unannounced_child(image_words& page) {
+  std::uint32_t found = nothing_done;
+  if (page.child.compare_exchange_strong(found, at_work)) {
+    new (&forked->mutex) std::mutex;  // another thread of the parent may have had it
+    begin_child();
+    page.child.store(all_done);
+  }
+  while (page.child.load() != all_done) sched_yield();
 }
 
-std::uint64_t forks() {
+std::uint64_t drawn() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number && number != 0)
+    return number;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec) + (static_cast<std::uint64_t>(getpid()) << 40) + 1;
+}
+
+}  // namespace
+
+std::uint64_t image() {
+  if (const std::uint64_t known = known_image(); known != 0) [[likely]]
+    return known;
   static_cast<void>(this_process());
-  return forks_so_far.load(std::memory_order_relaxed);
+  image_words& page = *image_page.load();
+  if (page.child.load() != all_done) begin_unannounced_child(page);
+  std::uint64_t none = 0;
+  page.number.compare_exchange_strong(none, drawn());
+  return page.number.load();
 }
 
 void number_this_thread() {
-  if (thread_number == 0) thread_number = next_number();
+  static std::atomic<std::uint64_t> last{0};
+  if (thread_number == 0) thread_number = last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-std::mutex& process_mutex() { return this_process().mutex; }
+std::mutex& process_mutex() {
+  static_cast<void>(image());
+  return this_process().mutex;
+}
 
 closed_in_children::closed_in_children(int fd) : fd_(fd) {
-  of_process& ours = this_process();
-  const std::scoped_lock hold(ours.mutex);
-  const auto at = std::find(ours.to_close.begin(), ours.to_close.end(), 0);
-  if (at != ours.to_close.end()) *at = fd_ + 1;
+  const std::scoped_lock hold(process_mutex());
+  auto& all = forked->to_close;
+  const auto at = std::find(all.begin(), all.end(), 0);
+  if (at != all.end()) *at = fd_ + 1;
 }
 
 closed_in_children::~closed_in_children() {
-  of_process& ours = this_process();
-  const std::scoped_lock hold(ours.mutex);
-  const auto at = std::find(ours.to_close.begin(), ours.to_close.end(), fd_ + 1);
-  if (at != ours.to_close.end()) *at = 0;
+  const std::scoped_lock hold(process_mutex());
+  auto& all = forked->to_close;
+  const auto at = std::find(all.begin(), all.end(), fd_ + 1);
+  if (at != all.end()) *at = 0;
 }
 
 void call_in_children(void (*what)()) {
-  of_process& ours = this_process();
-  const std::scoped_lock hold(ours.mutex);
-  const auto at = std::find_if(ours.in_children.begin(), ours.in_children.end(),
+  const std::scoped_lock hold(process_mutex());
+  auto& all = forked->in_children;
+  const auto at = std::find_if(all.begin(), all.end(),
                                [&](auto* each) { return each == nullptr || each == what; });
-  rma::ensure(at != ours.in_children.end(), "there is room for what is called in children");
+  rma::ensure(at != all.end(), "there is room for what is called in children");
   *at = what;
 }
 

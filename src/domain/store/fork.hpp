@@ -1,15 +1,39 @@
-// What a process has once, and a fork of it anew.
+// What a process has once, and each child of it anew.
+//
+// Invariants:
+// - `image_page` is wiped by the kernel in each child that gets a copy of this process's memory,
+//   whichever function has made it: fork(), _Fork(), clone() or clone3(). So a child never takes
+//   what is its parent's for its own, also if none of its fork handlers were called. Where the
+//   kernel cannot wipe pages (before Linux 4.14), the handlers do it.
+// - A child that shares the memory, as that of vfork() does, is its parent here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
 namespace lockflight::detail {
 
+struct image_words {
+  std::atomic<std::uint64_t> number;  ///< 0: not drawn yet
+  std::atomic<std::uint32_t> child;   ///< how far the process is with what each child does first
+};
+inline constinit image_words no_image{};
+inline constinit std::atomic<image_words*> image_page{&no_image};
+
+/// The number of this process image: drawn at its first use, after each exec and in each child, so
+/// that no two images have the same. Never 0. Async-signal-safe, once it has been called.
+[[nodiscard]] std::uint64_t image();
+/// The same without a call, or 0 in a process that has not asked yet: a child whose parent has.
+[[nodiscard]] inline std::uint64_t known_image() {
+  // Relaxed: it changes in a child alone, which begins with what its parent had seen.
+  return image_page.load(std::memory_order_relaxed)->number.load(std::memory_order_relaxed);
+}
+
 /// Guards lists of this process; a fork waits for it, so that it is free in the child.
 [[nodiscard]] std::mutex& process_mutex();
 
-/// `what` is called in each child of a fork, before the fork returns there. It may only call
+/// `what` is called once in each child, before the child uses anything of ours. It may only call
 /// async-signal-safe functions. At most four.
 void call_in_children(void (*what)());
 
@@ -26,17 +50,9 @@ class closed_in_children {
   int fd_;
 };
 
-/// A thread's own number, which no other thread has, nor its child of a fork: what was made before
-/// the fork is the parent's. 0: it has none yet. Every acquire and release reads it: so it lies
-/// where a shared library, too, reads it without a call.
+/// A thread's own number, which no other thread of its image has. 0: it has none yet. Every acquire
+/// and release reads it: so it lies where a shared library, too, reads it without a call.
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local std::uint64_t thread_number = 0;
-
-/// This process, without a system call once it has been asked.
-[[nodiscard]] int process_id();
-
-/// How many forks lie between this process and the first one that has asked: no process has the
-/// same as one that it descends from.
-[[nodiscard]] std::uint64_t forks();
 
 /// Gives this thread a number, if it has none.
 void number_this_thread();

@@ -66,6 +66,14 @@ struct domain_slot_page {
   /// On CLOCK_MONOTONIC, when somebody looked last whether it lives, quickly and fully.
   std::atomic<std::uint64_t> examined_at, fully_examined_at;
 
+  /// The process image (fork.hpp) of the incarnation `image_of`; of any other one it is not known,
+  /// nor if earlier versions of lockflight, which do not write it, have had the slot since.
+  std::atomic<std::uint64_t> image;
+  std::atomic<std::uint32_t> image_of;
+  /// The incarnation whose thread has left of itself, and whose queue nodes others may still write
+  /// to: its slot is dead until they do not, but nobody died. 0: none.
+  std::atomic<std::uint32_t> has_left;
+
   // ---- what it is doing ----
   /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
   alignas(64) std::atomic<std::uint32_t> sleeps_at;
@@ -90,6 +98,8 @@ struct domain_slot_page {
 constexpr std::uint32_t own_bell = UINT32_MAX;
 constexpr std::size_t slot_bytes = 4096;
 static_assert(sizeof(domain_slot_page) <= slot_bytes);
+static_assert(offsetof(domain_slot_page, sleeps_at) == sizeof(domain_slot_page::words) + 128,
+              "earlier versions find the other words where they were");
 
 /// Locks of one kind with the same parameters and names of about the same length: their blocks are
 /// alike.
@@ -101,6 +111,10 @@ struct alignas(512) domain_class {
   std::uint32_t free;        ///< the first free block; each leads to the next
 };
 constexpr std::uint32_t most_classes = 64;
+/// Where a lock's block says of which class it is, in the lower half. The upper half counts the
+/// generations of the lock that were replaced because others had left, which repaired nothing.
+constexpr std::uint32_t class_word = 5;
+constexpr std::uint64_t one_for_the_left = std::uint64_t{1} << 32;
 constexpr std::uint32_t buckets = 32768;
 constexpr std::uint32_t bells = 1024;  ///< of the words of locks
 
@@ -124,6 +138,8 @@ struct domain_header {
   /// Nobody may take a slot, because a process removes the domain or has removed it: its number,
   /// and in the upper half the number of such marks. Or 0.
   std::atomic<std::uint64_t> removal;
+  /// Of `deaths`, which ends waits, those that nobody caused by leaving: for show.
+  std::atomic<std::uint64_t> died;
 
   // ---- the directory ----
   /// The participant that changes it: 1 + its slot, and its incarnation in the upper half; or 0.
@@ -154,6 +170,8 @@ struct cluster_header {
   alignas(64) std::atomic<std::int64_t> deadline;  ///< microseconds of CLOCK_BOOTTIME
   std::atomic<std::uint32_t> incarnation;
 };
+
+static_assert(offsetof(domain_header, directory) == 256, "where earlier versions find it");
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t cluster_at = page / 2;

@@ -1,16 +1,23 @@
 // What domains put into the lines of their errors.
 #pragma once
 
+#include <array>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "base/visible_text.hpp"
+
 namespace lockflight::detail {
 
-/// The text without what would spoil a line, or a terminal.
-[[nodiscard]] std::string in_a_line(std::string_view text);
 /// "'jobs'": a name that may be of any length and contain anything.
-[[nodiscard]] std::string shown(std::string_view name);
+[[nodiscard]] inline std::string shown(std::string_view name) { return in_quotes(name); }
+
 /// "0660".
-[[nodiscard]] std::string mode_text(unsigned mode);
+[[nodiscard]] inline std::string mode_text(unsigned mode) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%04o", mode);
+  return text.data();
+}
 
 }  // namespace lockflight::detail

@@ -52,7 +52,8 @@ void outlast_launcher() {
   // Not fork(): that runs handlers of libraries, which may wait for what another thread has.
   if (its == 0 || _Fork() != 0) return;
   setsid();
-  for (int fd = 0; fd < 3; ++fd) close(fd);  // it waits for the end of these, too
+  // The launcher waits for the end of some, too, and files of ours may keep locks of this process.
+  close_range(0, ~0U, 0);
   sleep(to_end_s);
   kill(its, SIGKILL);
   _exit(0);

@@ -92,10 +92,10 @@ TEST(EtcdText, NamesTheKeyTheValueAndWhatIsExpected) {
   const std::string said =
       refusal_of("epoch", std::string("a\"\n\x01\xff") + std::string(500, 'b'));
   EXPECT_SAYS(said, "lockflight/d/epoch");
-  EXPECT_SAYS(said, R"(a\"\x0a\x01\xff)");
+  EXPECT_SAYS(said, R"('a"\x0a\x01\xff)");
   EXPECT_SAYS(said, "a JSON object");
   EXPECT_LT(said.size(), 400u);
-  EXPECT_EQ(std::count_if(said.begin(), said.end(), [](char c) { return c < 0x20; }), 0);
+  EXPECT_EQ(said, visible(said));
 }
 
 TEST(EtcdText, RefusesKeysOfNoMember) {

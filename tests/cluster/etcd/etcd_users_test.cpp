@@ -87,7 +87,7 @@ TEST_F(EtcdUsers, LetsInWithTheRightPassword) {
 TEST_F(EtcdUsers, RefusesTheWrongPassword) {
   const std::string said = refusal_with(options("agent", "wrong"));
   EXPECT_SAYS(said, server().url());
-  EXPECT_SAYS(said, "\"agent\" cannot authenticate");
+  EXPECT_SAYS(said, "'agent' cannot authenticate");
   EXPECT_SAYS(said, "invalid user ID or password");
   EXPECT_EQ(said.find("wrong"), std::string::npos);
 }

@@ -42,9 +42,10 @@ class robust_handle : protected guarded_waits<Port> {
 
   template <class Until, class Take>
   bool acquire(rma::word as, Until until, Take take) {
-    rma::ensure(place_ < 0, "a robust lock is not recursive");
+    if (place_ >= 0) [[unlikely]]
+      undo();
     place_ = me_.take_record();
-    nodes before = nodes_now();
+    before_ = me_.nodes_now();
     may_be_interrupted_ = std::is_same_v<Until, rma::deadline>;
     try {
       while (true) {
@@ -61,13 +62,12 @@ class robust_handle : protected guarded_waits<Port> {
             how = outcome::interrupted;
           }
         }
-        if (!recover(how, until, before)) return false;
+        if (!recover(how, until)) return false;
       }
-      const nodes ours = nodes_since(before);
-      me_.note_nodes(place_, ours.in_use);
+      me_.note_nodes(place_, me_.nodes_since(before_).in_use);
       base::end_watch();
     } catch (...) {
-      drop(nodes_since(before));
+      drop(me_.nodes_since(before_));
       throw;
     }
     if (as == record::holding) {
@@ -115,15 +115,6 @@ class robust_handle : protected guarded_waits<Port> {
 
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
-
-  /// Sets of queue nodes, one bit each.
-  struct nodes {
-    std::uint32_t in_use = 0, abandoned = 0;
-  };
-  [[nodiscard]] nodes nodes_now() { return {me_.inside().taken(), me_.inside().abandoned()}; }
-  [[nodiscard]] nodes nodes_since(nodes before) {
-    return {me_.inside().taken() & ~before.in_use, me_.inside().abandoned() & ~before.abandoned};
-  }
 
   // Makes us a holder. Fails if we were evicted.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
@@ -206,14 +197,14 @@ class robust_handle : protected guarded_waits<Port> {
 
   // For an acquire that has failed. Returns whether it is to be retried.
   template <class Until>
-  [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until, nodes& before) {
+  [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until) {
     base::end_watch();
     const rma::word ours = line_.value;
     if (how != outcome::interrupted && !is_any_user_dead())
-      return give_up(ours, nodes_since(before));
+      return give_up(ours, me_.nodes_since(before_));
     if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
-    vacate(ours, nodes_since(before));
-    before = nodes_now();
+    vacate(ours, me_.nodes_since(before_));
+    before_ = me_.nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
     // We, or another participant, replace the generation that we have left in disorder.
@@ -225,7 +216,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // Leaves the generation.
-  void vacate(rma::word generation, nodes left) {
+  void vacate(rma::word generation, node_sets left) {
     // Our posted operations must take effect before others use the words again.
     port_.flush();
     announce(record::left, generation);
@@ -236,7 +227,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // Gives the record back. Always false.
-  bool give_up(rma::word generation, nodes left) {
+  bool give_up(rma::word generation, node_sets left) {
     if ((left.in_use | left.abandoned) != 0) {
       announce(record::left, generation);
       me_.give_back_when_out(std::exchange(place_, -1), left.in_use, left.abandoned);
@@ -247,7 +238,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // An exception has ended the call, and may have left the generation in disorder.
-  [[gnu::noinline]] void drop(nodes left) {
+  [[gnu::noinline]] void drop(node_sets left) {
     is_releasing_ = was_interrupted_ = false;
     const rma::word ours = std::exchange(line_.value, never);
     if (place_ < 0) return;
@@ -260,7 +251,15 @@ class robust_handle : protected guarded_waits<Port> {
     base::end_watch();
   }
 
-  [[nodiscard]] nodes nodes_held() {
+  // The record may say anything, also that we hold: the jump may have come just before the acquire
+  // would have returned. Nobody then waits for a holder of an earlier generation.
+  [[noreturn, gnu::noinline]] void undo() {
+    drop(me_.nodes_since(before_, place_));
+    static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
+    throw not_returned();
+  }
+
+  [[nodiscard]] node_sets nodes_held() {
     if (place_ < 0) return {};
     return {me_.nodes_of(place_) & me_.inside().taken(), 0};
   }
@@ -293,6 +292,7 @@ class robust_handle : protected guarded_waits<Port> {
   std::array<typename inside::cells, instances> inner_;
   parameters set_;
   std::optional<inside> inside_;  // of the generation that we entered last
+  node_sets before_;              // when the last acquire began
 };
 
 }  // namespace lockflight::lock

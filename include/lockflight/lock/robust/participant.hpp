@@ -20,6 +20,18 @@
 
 namespace lockflight::lock {
 
+/// Thrown by an acquire if the last one of its handle, or the release, has never returned, since
+/// the caller's program has jumped out of it (siglongjmp in a signal handler). What that one had
+/// begun is undone then, and the next acquire can succeed.
+struct not_returned : std::logic_error {
+  not_returned() : logic_error("the last acquire or release of this lock has not returned") {}
+};
+
+/// Sets of queue nodes, one bit each.
+struct node_sets {
+  std::uint32_t in_use = 0, abandoned = 0;
+};
+
 template <rma::mortal_port Port>
 class robust_participant {
  public:
@@ -99,6 +111,18 @@ class robust_participant {
   [[nodiscard]] std::uint32_t nodes_of(int place) const {
     return in_use_[static_cast<std::size_t>(place)];
   }
+  [[nodiscard]] node_sets nodes_now() const { return {inside_.taken(), inside_.abandoned()}; }
+  [[nodiscard]] node_sets nodes_since(node_sets before) const {
+    return {inside_.taken() & ~before.in_use, inside_.abandoned() & ~before.abandoned};
+  }
+  /// The same without those of other records of ours than that one. Those of an acquire that has
+  /// not returned belong to none: if there are two, one's may come back too early, and its lock is
+  /// repaired then as after a grant that is not taken up.
+  [[nodiscard]] node_sets nodes_since(node_sets before, int place) const {
+    const node_sets since = nodes_since(before);
+    return {since.in_use & ~union_of(in_use_, all() & ~free_ & ~(1u << place)),
+            since.abandoned & ~union_of(abandoned_, left_ & ~(1u << place))};
+  }
   /// Gives the record back, idle.
   [[gnu::always_inline]] void give_back(int place) {
     port_.store(own_record(place), 0);
@@ -138,6 +162,13 @@ class robust_participant {
 
   [[nodiscard]] std::uint32_t all() const {
     return places_ == most_held ? ~0u : (1u << places_) - 1;
+  }
+  [[nodiscard]] static std::uint32_t union_of(const std::array<std::uint32_t, most_held>& of,
+                                              std::uint32_t places) {
+    std::uint32_t found = 0;
+    for (std::uint32_t rest = places; rest != 0; rest &= rest - 1)
+      found |= of[static_cast<std::size_t>(std::countr_zero(rest))];
+    return found;
   }
   [[noreturn, gnu::noinline]] void refuse() const {
     throw std::length_error("more than " + std::to_string(places_) +

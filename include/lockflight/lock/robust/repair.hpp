@@ -108,8 +108,8 @@ class generations : protected lock_users<Port> {
       rma::word generation = port_.load(where_.generation);
       rma::word known_deaths = never;  // what we knew before we had the right may be out of date
       // A closed generation is one whose repairer died or gave up.
-      if (right == taken::from_the_dead || is_closed(generation) || generation == in_disorder ||
-          base::has_unhandled_death(known_deaths))
+      was_sound_ = right == taken::yes && !is_closed(generation);
+      if (!was_sound_ || generation == in_disorder || base::has_unhandled_death(known_deaths))
         how = replace(generation_word::from(generation));
     } catch (...) {
       give_back_the_right();
@@ -148,6 +148,7 @@ class generations : protected lock_users<Port> {
     else
       port_.fence();
 
+    found_left_ = found_dead_ = false;
     unsigned occupied = 0;
     bool is_held = false;
     static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
@@ -164,7 +165,8 @@ class generations : protected lock_users<Port> {
     if (instance < 0) return repaired::no_instance;
     make_fresh(instance);
     port_.store(where_.generation, old.next(static_cast<rma::word>(instance)).bits());
-    if constexpr (requires { port_.note_repair(); }) port_.note_repair();
+    if constexpr (requires { port_.note_repair(where_.line, true); })
+      port_.note_repair(where_.line, was_sound_ && found_left_ && !found_dead_);
     return repaired::over;
   }
 
@@ -194,6 +196,8 @@ class generations : protected lock_users<Port> {
   }
 
   void acknowledge_death(rma::rank_t r, rma::cpu_cell at, record of) {
+    if constexpr (requires { port_.had_left(r); })
+      (port_.had_left(r) ? found_left_ : found_dead_) = true;
     // Before the record changes: if we die in between, the next repairer does this again.
     if (of.get(record::phase) == record::holding && !had_finished(r)) port_.store(where_.died, 1);
     port_.acknowledge_death(r);
@@ -238,6 +242,10 @@ class generations : protected lock_users<Port> {
            ++i)
         if (port_.load(rma::plain_cell{r, i}) != 0) port_.store(rma::plain_cell{r, i}, 0);
   }
+
+  // For show: a generation that is replaced because participants have left of themselves, and have
+  // left queue nodes in it, was not in need of repair.
+  bool was_sound_ = false, found_left_ = false, found_dead_ = false;
 };
 
 }  // namespace lockflight::lock

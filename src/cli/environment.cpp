@@ -1,0 +1,128 @@
+#include "cli/environment.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/joined.hpp"
+#include "base/number.hpp"
+#include "cli/named.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+constexpr const char* inside = "LOCKFLIGHT_INSIDE";
+
+/// An empty value: the variable is not there.
+void set_variable(const char* name, const std::string& value) {
+  if (value.empty())
+    unsetenv(name);
+  else
+    setenv(name, value.c_str(), 1);
+}
+
+std::string variable(const char* name) {
+  const char* const value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// What tells its file from that of any other domain, also from one of the same name that is made
+/// later. Empty if it has none any more.
+std::string identity_of(const domain& in) {
+  struct stat s {};
+  if (stat(in.path().c_str(), &s) != 0) return "";
+  return fmt::format("{:x}:{:x}", s.st_dev, s.st_ino);
+}
+
+struct hold_around {
+  std::string domain;
+  int pid = 0;
+  std::uint64_t since_ns = 0;
+  std::string name;
+};
+
+std::string line_of(const hold_around& its) {
+  return fmt::format("{} {} {} {}", its.domain, its.pid, its.since_ns, its.name);
+}
+
+/// Nothing if it is no such line.
+std::optional<hold_around> hold_from(std::string_view line) {
+  const auto field = [&line] {
+    const std::string_view taken = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(taken.size() + 1, line.size()));
+    return taken;
+  };
+  hold_around its;
+  its.domain = field();
+  const auto pid = read_number<int>(field());
+  const auto since = read_number<std::uint64_t>(field());
+  if (its.domain.empty() || !pid || !since || line.empty()) return std::nullopt;
+  its.pid = *pid;
+  its.since_ns = *since;
+  its.name = line;
+  return its;
+}
+
+std::vector<hold_around> holds_around() {
+  std::vector<hold_around> all;
+  const std::string lines = variable(inside);
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (auto its = hold_from(line)) all.push_back(*std::move(its));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return all;
+}
+
+/// Whether the user is that run, whose COMMAND still runs or has left what keeps the lock: if only
+/// --at-least makes it hold, it waits for nobody. Another process of its number has held for a
+/// shorter time. `before_ns` is a moment before it was asked who uses the lock.
+bool is_that_run(const lock_user& user, const hold_around& its, std::uint64_t before_ns) {
+  constexpr std::uint64_t tolerance_ns = 10'000'000;
+  return !user.waits() && user.host.empty() && user.pid == its.pid && user.guarded_pid != 0 &&
+         before_ns <= its.since_ns + user.for_ns + tolerance_ns;
+}
+
+}  // namespace
+
+void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns) {
+  const bool is_alone = held.held() == mode::exclusive;
+  std::vector<std::string> tokens;
+  for (const std::uint64_t each : held.tokens()) tokens.push_back(std::to_string(each));
+  // A line for each, since no name has a new line.
+  set_variable("LOCKFLIGHT_LOCK", joined(held.names(), "\n"));
+  set_variable("LOCKFLIGHT_UNIT", held.unit() < 0 ? "" : std::to_string(held.unit()));
+  set_variable("LOCKFLIGHT_TOKEN", is_alone ? joined(tokens, "\n") : "");
+  set_variable("LOCKFLIGHT_OWNER_DIED", held.owner_died() ? "1" : "");
+  const std::string domain = identity_of(in);
+  std::vector<std::string> ours;
+  for (const std::string& name : held.names())
+    if (!domain.empty()) ours.push_back(line_of({domain, getpid(), since_ns, name}));
+  const std::string lines = joined(ours, "\n");
+  const std::string around = variable(inside);
+  // A repair before COMMAND has them already.
+  if (!around.ends_with(lines))
+    set_variable(inside, around.empty() ? lines : around + "\n" + lines);
+}
+
+std::optional<run_around> run_that_excludes(const domain& in, const std::vector<std::string>& names,
+                                            bool shared) {
+  const std::vector<hold_around> around = holds_around();
+  if (around.empty()) return std::nullopt;
+  const std::string domain = identity_of(in);
+  for (const hold_around& its : around) {
+    if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
+    const std::uint64_t before_ns = now_ns();
+    for (const lock_user& user : in.users_of(its.name))
+      if (is_that_run(user, its, before_ns) && !(shared && user.held == mode::shared))
+        return run_around{its.name, user};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockflight::cli

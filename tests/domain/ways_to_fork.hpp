@@ -1,0 +1,37 @@
+// Every way in which a process gets a child with a copy of its memory; only fork() calls handlers.
+#pragma once
+
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+
+namespace lockflight::test {
+
+/// With that number, if it is not 0, for which the caller has to be root.
+inline pid_t fork_by_clone3(pid_t number = 0) {
+  clone_args how{};
+  how.exit_signal = SIGCHLD;
+  if (number != 0) {
+    how.set_tid = reinterpret_cast<std::uint64_t>(&number);
+    how.set_tid_size = 1;
+  }
+  return static_cast<pid_t>(syscall(SYS_clone3, &how, sizeof how));
+}
+
+struct way_to_fork {
+  const char* name;
+  pid_t (*fork)();
+};
+constexpr std::array<way_to_fork, 4> ways_to_fork{{
+    {"fork", [] { return ::fork(); }},
+    {"_Fork", [] { return ::_Fork(); }},
+    {"clone", [] { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }},
+    {"clone3", [] { return fork_by_clone3(); }},
+}};
+
+}  // namespace lockflight::test
