@@ -2,6 +2,7 @@
 
 import random
 import signal
+import sys
 import threading
 
 import pytest
@@ -39,6 +40,10 @@ FORMS = {
 }
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 10),
+    reason="Python 3.9 runs handlers between a block and the call of __exit__",
+)
 @pytest.mark.parametrize("rivals", [0, 1])
 @pytest.mark.parametrize("form", FORMS)
 def test_an_exception_at_any_moment(domain, ticks, form, rivals):
@@ -51,7 +56,7 @@ def test_an_exception_at_any_moment(domain, ticks, form, rivals):
                 is_over.wait(2e-5)
             is_over.wait(2e-5)
 
-    threads = [threading.Thread(target=hold_now_and_then) for _ in range(rivals)]
+    threads = [threading.Thread(target=hold_now_and_then, daemon=True) for _ in range(rivals)]
     for each in threads:
         each.start()
     try:
@@ -69,7 +74,7 @@ def test_an_exception_at_any_moment(domain, ticks, form, rivals):
     finally:
         is_over.set()
         for each in threads:
-            each.join()
+            each.join(10)  # it waits for ever if the lock stays held
     assert [use for each in lock.domain.locks() for use in each.uses] == []
     with lock:
         assert not lock.owner_died
