@@ -80,12 +80,11 @@ TEST(DomainGivenUp, AThreadThatEndsWhileItHoldsHasDied) {
 sigjmp_buf out_of_the_wait;
 
 /// Acquires, until a signal ends that by a jump.
-template <class Lock>
-void jump_out_of(Lock& lock) {
+void jump_out_of(named_handle& lock) {
   struct sigaction to {};
   to.sa_handler = [](int) { siglongjmp(out_of_the_wait, 1); };
   sigaction(SIGUSR1, &to, nullptr);
-  if (sigsetjmp(out_of_the_wait, 1) == 0) lock.lock();
+  if (sigsetjmp(out_of_the_wait, 1) == 0) lock.acquire();
 }
 
 class DomainJumps : public testing::TestWithParam<const char*> {
@@ -94,8 +93,8 @@ class DomainJumps : public testing::TestWithParam<const char*> {
   void make_jump(const child& process) const {
     const auto waits = [&] {
       for (const domain_lock& lock : d_.locks())
-        for (const domain_lock_use& use : lock.uses)
-          if (use.pid == process.pid() && use.what == domain_lock_use::how::waits) return true;
+        for (const lock_user& use : lock.users)
+          if (use.pid == process.pid() && use.waits()) return true;
       return false;
     };
     while (!waits()) usleep(500);
@@ -162,6 +161,40 @@ TEST_P(DomainJumps, OutOfAWaitAreToldAndHurtNobody) {
   EXPECT_FALSE(m.owner_died());
   m.unlock();
   EXPECT_EQ(next().wait(), 0);
+}
+
+// The waiter at the head of a semaphore's queue holds the queue.
+TEST(DomainJumpsOfSemaphores, OutOfAWaitAtTheHeadOfASemaphoreIsUndone) {
+  const own_domain own;
+  const domain d = domain::open(own.name());
+  auto& step = shared_words<std::atomic<int>>();
+  named_semaphore ours(d, "s", 1);
+  ASSERT_TRUE(ours.try_acquire());
+  child jumper([&] {
+    named_semaphore mine(domain::attach(own.name()), "s", 1);
+    jump_out_of(mine);
+    CHECK_OR_RETURN(refusal_of([&] { mine.acquire(); }).first ==
+                    static_cast<int>(domain_error::reason::interrupted));
+    step = 1;
+    while (step != 2) usleep(500);
+    mine.acquire();
+    mine.release();
+    return 0;
+  });
+  while (std::ranges::none_of(d.users_of("s"), &lock_user::waits)) usleep(500);
+  usleep(20'000);  // it is at the head by then, and waits there
+  kill(jumper.pid(), SIGUSR1);
+  while (step != 1) usleep(500);
+  ours.release();
+  child next([&] {
+    named_semaphore theirs(domain::attach(own.name()), "s", 1);
+    CHECK_OR_RETURN(theirs.try_acquire_for(std::chrono::seconds(20)));
+    theirs.release();
+    return 0;
+  });
+  EXPECT_EQ(next.wait(), 0);
+  step = 2;
+  EXPECT_EQ(jumper.wait(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, DomainJumps,
