@@ -35,9 +35,10 @@ namespace {
 /// take them with it when it ends, to the harm of the first. 0, or -1 with an exception set.
 int refuse_sub_interpreter(PyObject* /*module*/) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return 0;
-  PyErr_SetString(PyExc_ImportError,
-                  "lockflight in a sub-interpreter (accepted: the main interpreter of a process; in "
-                  "mod_wsgi, WSGIApplicationGroup %{GLOBAL})");
+  PyErr_SetString(
+      PyExc_ImportError,
+      "lockflight in a sub-interpreter (accepted: the main interpreter of a process; in "
+      "mod_wsgi, WSGIApplicationGroup %{GLOBAL})");
   return -1;
 }
 

@@ -47,9 +47,7 @@ const char* word_for(mode held) {
   return "unknown";
 }
 
-nb::bytes bytes_of(const std::string& text) {
-  return nb::bytes(text.data(), text.size());
-}
+nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
 /// What a call returns that looks at files, or at all of a domain's.
 template <class Call>

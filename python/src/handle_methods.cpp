@@ -170,12 +170,13 @@ void add_handle(nb::module_& to) {
                                        .raises = raises,
                                        .reentrant = reentrant});
            })
-      .def("__init__",
-           [](handle_object* self, const nb::list& handles, bool shared, nb::handle seconds) {
-             new (self) handle_object(parts_of(handles, shared),
-                                      limit_of(true, seconds, limit::for_ever()));
-           },
-           nb::arg(), nb::arg(), nb::arg().none())
+      .def(
+          "__init__",
+          [](handle_object* self, const nb::list& handles, bool shared, nb::handle seconds) {
+            new (self) handle_object(parts_of(handles, shared),
+                                     limit_of(true, seconds, limit::for_ever()));
+          },
+          nb::arg(), nb::arg(), nb::arg().none())
       .def("acquire_unless", &acquire_unless)
       .def("attempt", &attempt)
       .def("abandon", &handle_object::abandon)

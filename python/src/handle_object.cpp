@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <ranges>
 #include <utility>
 
@@ -84,6 +85,15 @@ bool take_one(const part& one, limit patience, mode as) {
                "with on_owner_died='tell', and mark_consistent)");
   }
   return true;
+}
+
+/// Whether this thread holds one of which `ask` is true.
+template <class Ask>
+bool any_held(const std::vector<part>& parts, Ask ask) {
+  return std::ranges::any_of(parts, [&](const part& each) {
+    const named_handle* const mine = holding_handle(*each.of);
+    return mine != nullptr && std::invoke(ask, *mine);
+  });
 }
 
 /// Calls `give` for each, the last first, and throws at the end what was thrown first.
@@ -193,26 +203,20 @@ handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit
   }
 }
 
-bool handle_object::is_in_use() const {
-  return std::ranges::any_of(
-      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
-}
+bool handle_object::is_in_use() const { return any_held(parts_, &named_handle::is_held); }
 
 void handle_object::abandon() const {
   for (const part& each : parts_) my_table().drop(each.of.get());
 }
 
 bool handle_object::held() const {
-  return std::ranges::all_of(
-      parts_, [](const part& each) { return holding_handle(*each.of) != nullptr; });
+  return std::ranges::all_of(parts_,
+                             [](const part& each) { return holding_handle(*each.of) != nullptr; });
 }
 
-bool handle_object::owner_died() const {
-  return std::ranges::any_of(parts_, [](const part& each) {
-    const named_handle* const mine = holding_handle(*each.of);
-    return mine != nullptr && mine->owner_died();
-  });
-}
+bool handle_object::owner_died() const { return any_held(parts_, &named_handle::owner_died); }
+
+bool handle_object::lost() const { return any_held(parts_, &named_handle::is_lost); }
 
 void handle_object::mark_consistent() const {
   for (const part& each : parts_) my_entry(each.of).handle->mark_consistent();
@@ -228,13 +232,6 @@ int handle_object::unit() const {
   return mine != nullptr ? mine->unit() : -1;
 }
 
-bool handle_object::lost() const {
-  return std::ranges::any_of(parts_, [](const part& each) {
-    const named_handle* const mine = holding_handle(*each.of);
-    return mine != nullptr && mine->is_lost();
-  });
-}
-
 bool handle_object::still_valid() const {
   return std::ranges::all_of(parts_, [](const part& each) {
     const named_handle* const mine = holding_handle(*each.of);
@@ -246,7 +243,8 @@ double handle_object::valid_for() const {
   auto shortest = std::chrono::nanoseconds::max();
   for (const part& each : parts_) {
     const named_handle* const mine = holding_handle(*each.of);
-    shortest = std::min(shortest, mine != nullptr ? mine->valid_for() : std::chrono::nanoseconds{0});
+    shortest =
+        std::min(shortest, mine != nullptr ? mine->valid_for() : std::chrono::nanoseconds{0});
   }
   return seconds_of(shortest);
 }

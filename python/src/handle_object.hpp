@@ -55,7 +55,8 @@ class handle_object {
     const recipe* late = nullptr;
   };
   [[nodiscard]] outcome take_unless(cancellation& cancelled, limit patience) const;
-  /// Whether this thread holds one of the locks already, so that it cannot hold it for another task.
+  /// Whether this thread holds one of the locks already, so that it cannot hold it for another
+  /// task.
   [[nodiscard]] bool is_in_use() const;
   /// What this thread holds is free then, as after a death.
   void abandon() const;

@@ -1,6 +1,7 @@
 // The handles of each thread. A lockflight::named_handle belongs to one thread; a lock of Python is
 // used by all threads of a process. So a lock is a recipe for handles, and each thread has a table
-// of its own handles. Handles made before a fork are of no use to the child: its table starts empty.
+// of its own handles. Handles made before a fork are of no use to the child: its table starts
+// empty.
 #pragma once
 
 #include <atomic>

@@ -41,8 +41,8 @@ inline bool interpreter_ends() {
 [[noreturn]] void pause_for_ever();
 
 /// Gives up the interpreter, if it is told to, until its end. When the process ends Python does not
-/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding. The one
-/// thread that has the interpreter then runs finalizers, and keeps it: no other one wants it.
+/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding. The
+/// one thread that has the interpreter then runs finalizers, and keeps it: no other one wants it.
 class interpreter_for_others {
  public:
   interpreter_for_others() = default;

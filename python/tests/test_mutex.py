@@ -455,3 +455,20 @@ def test_an_acquire_that_waits_for_a_slot_lets_other_threads_go_on(domain):
 def test_what_is_public_has_the_public_name():
     for name in lockflight.__all__:
         assert getattr(lockflight, name).__module__ == "lockflight"
+
+
+def test_a_thread_that_shares_twice_holds_once(domain):
+    """It does not wait for a writer that came between, and so for itself."""
+    one, other = SharedMutex("a", domain=domain), SharedMutex("a", domain=domain)
+    with one.shared():
+        writer = threading.Thread(target=one.within(60)(lambda: None))
+        writer.start()
+        until_waits(one)
+        with other.within(60).shared():
+            assert one.held and other.held
+            with pytest.raises(DomainError) as error:
+                other.acquire_shared()  # by the object that holds
+            assert error.value.reason == "held"
+        assert one.held and not other.held and len(one.users()) == 2
+    writer.join()
+    assert one.users() == []

@@ -1,6 +1,7 @@
 """all_of: several locks at once, all of them or none."""
 
 import asyncio
+import pickle
 import random
 import threading
 import time
@@ -101,10 +102,36 @@ def test_tasks_with_overlapping_sets(domain):
 
 
 def test_a_child_of_a_fork_releases_nothing(domain):
-    def body():
-        return 0 if not both.held else 2
+    a, gpu = SharedMutex("a", domain=domain), Semaphore("gpu", 2, domain=domain)
+    for way in (all_of(a.shared(), "b", gpu, domain=domain), a.shared(), a.within(5), gpu.within(5)):
 
-    both = all_of("a", "b", domain=domain)
-    with both:
-        assert in_child(body) == 0
-        assert both.held
+        def leave():
+            if way.held:
+                return 2
+            way.__exit__(None, None, None)
+            with pytest.raises(DomainError, match="not held|hold"):
+                way.__exit__(None, None, None)  # it was in one block
+            return 0
+
+        with way:
+            assert in_child(leave) == 0
+            assert way.held
+        assert not a.locked()
+
+
+def test_ways_are_passed_on_and_shown(domain):
+    a = SharedMutex("a", domain=domain)
+    for way in (a.shared(), a.within(5), a.shared().within(5), a.within(5).shared(), all_of(a, "b")):
+        copy = pickle.loads(pickle.dumps(way))
+        assert repr(copy) == repr(way)
+        with copy:
+            assert a.locked()
+    assert repr(a.within(5).shared()) == repr(a) + ".within(5).shared()"
+    with pytest.raises(TypeError, match="accepted: that of a SharedMutex"):
+        Mutex("a", domain=domain).within(5).shared()
+    with pytest.raises(TypeError, match="all_of: .* .accepted: names, Mutex"):
+        all_of(a.within(5))
+    with pytest.raises(TypeError, match="timeout 'soon' .accepted: a number of seconds"):
+        a.within("soon")
+    with pytest.raises(ValueError, match="readers do not share"):
+        Semaphore("gpu", 2, domain=domain).acquire_shared()

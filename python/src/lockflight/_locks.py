@@ -98,8 +98,8 @@ class Mutex(Named):
     calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
     lock. An acquire by the holder raises DomainError, also with another object of that name; with
     reentrant=True a thread or task that holds the lock exclusively by this object acquires it again
-    at once, as with threading.RLock, and the lock is free after as many releases. As a decorator, `@Mutex("report")`, it is held by each call of a function or a
-    coroutine function.
+    at once, as with threading.RLock, and the lock is free after as many releases. As a decorator,
+    `@Mutex("report")`, it is held by each call of a function or a coroutine function.
 
     In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
     as long as it reaches the cluster: valid_for() says how far ahead it is, and `lost` whether it

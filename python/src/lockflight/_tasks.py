@@ -38,7 +38,7 @@ class _Gate:
 
     async def wait(self, until: Optional[float]) -> bool:
         """Whether it is this task's turn; false if it is too late."""
-        turn = self._loop.create_future()
+        turn: "asyncio.Future[bool]" = self._loop.create_future()
         self._waiters.append(turn)
         timer = None
         if until is not None:

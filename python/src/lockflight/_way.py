@@ -89,8 +89,8 @@ class Way(_core.Handle):
             text += f" for {time.monotonic() - first.since:.1f} s"
         return NotAcquired(text, name, holders)
 
-    # Each task of asyncio that calls these holds, also if another one runs what they return, such as
-    # that of asyncio.wait_for(lock.__aenter__(), 5).
+    # The task that calls these holds, also if another one runs what they return, such as that of
+    # asyncio.wait_for(lock.__aenter__(), 5).
 
     def __aenter__(self) -> "Coroutine[Any, Any, Any]":
         return _tasks.enter(self, _tasks.current())
@@ -174,7 +174,7 @@ class AllOf(Way):
     they were given. While it waits for one, it holds only locks that come before that one. So
     threads that want overlapping sets do not wait for each other in a circle."""
 
-    def __init__(self, members: "List[Way]") -> None:
+    def __init__(self, members: "Sequence[Way]") -> None:
         if not members:
             raise ValueError("all_of: no lock (accepted: one lock or more)")
 
@@ -185,7 +185,9 @@ class AllOf(Way):
         for one, next_one in zip(self._members, self._members[1:]):
             if key(one) == key(next_one):
                 name = key(one)[1]
-                raise ValueError(f"all_of: lock {name!r} of one domain twice (accepted: each lock once)")
+                raise ValueError(
+                    f"all_of: lock {name!r} of one domain twice (accepted: each lock once)"
+                )
         super().__init__(self._members, False, None)
 
     @property

@@ -49,7 +49,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.held = 0
-        self._jobs: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
+        self._jobs: "queue.SimpleQueue[Optional[Callable[[], object]]]" = queue.SimpleQueue()
         # A daemon: the process can end while it waits.
         threading.Thread(target=self._run, name="lockflight", daemon=True).start()
 
@@ -66,7 +66,7 @@ class Worker:
             job()
             del job
 
-    def post(self, job: Callable[[], None]) -> None:
+    def post(self, job: Callable[[], object]) -> None:
         """`job` raises nothing."""
         self._jobs.put(job)
 
@@ -74,7 +74,7 @@ class Worker:
         """After the jobs that it has."""
         self._jobs.put(None)
 
-    def post_end(self, end: Callable[[], Any]) -> None:
+    def post_end(self, end: Callable[[], object]) -> None:
         """What ends a hold. The process does not end in the middle of it, as of a death."""
         _ending.add(end)
 
@@ -349,7 +349,7 @@ async def call_aside(call: Callable[[], Any]) -> Any:
 _idle: List[Worker] = []
 _pollers: "List[_Poller]" = []  # those that can be given more
 _seats: List[None] = [None] * MOST_WAITING  # one for each thread that may begin to wait
-_ending: "Set[Callable[[], Any]]" = set()  # what ends holds, and is not done yet
+_ending: "Set[Callable[[], object]]" = set()  # what ends holds, and is not done yet
 
 
 def borrow() -> Worker:
