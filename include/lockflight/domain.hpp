@@ -62,8 +62,8 @@ struct domain_error : std::runtime_error {
     not_held,      ///< release: the caller does not hold the lock
     held,          ///< acquire: the caller holds the lock already; remove: the lock is held
     wrong_thread,  ///< the handle was used by another thread, or after a fork
-    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
-    system,        ///< the system refused
+    interrupted,  ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
+    system,       ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
   reason why;
@@ -240,6 +240,11 @@ class domain {
   /// named_control::interrupt_with().
   [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
                                                 std::vector<std::string>* silent = nullptr) const;
+  /// locks(), with the users on other hosts of a cluster, by name. Of a lock that is used on other
+  /// hosts alone only its name and its users are known. `silent`, if it is given, gets the hosts
+  /// that did not answer.
+  [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
+      std::vector<std::string>* silent = nullptr) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
   /// unless its wait has a time limit. On this host all are found, those of commands of `lockflight
   /// run` included; with other hosts of a cluster those whose members each hold and wait by one

@@ -188,7 +188,7 @@ ordered_json json_of(const domain& in, const std::vector<domain_slot>& slots,
 int show(const domain_name& named, bool as_json, console& out) {
   const domain in = named.attach();
   const std::vector<domain_slot> slots = in.participants();
-  const std::vector<domain_lock> locks = locks_on_all_hosts(in);
+  const std::vector<domain_lock> locks = in.locks_on_all_hosts();
   if (as_json) {
     print_document(out, json_of(in, slots, locks));
     return 0;

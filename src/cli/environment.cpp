@@ -91,6 +91,8 @@ bool is_that_run(const lock_user& user, const hold_around& its, std::uint64_t be
 
 }  // namespace
 
+bool is_inside_of_a_run() { return !variable(inside).empty(); }
+
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns) {
   const bool is_alone = held.held() == mode::exclusive;
   std::vector<std::string> tokens;

@@ -22,6 +22,9 @@ namespace lockflight::cli {
 /// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE.
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns);
 
+/// Whether a run has started this process, or an ancestor of it.
+[[nodiscard]] bool is_inside_of_a_run();
+
 /// A run around this process, which waits for the end of its COMMAND.
 struct run_around {
   std::string name;  ///< of a lock that it holds

@@ -1,5 +1,6 @@
 // The C interface of domains: what its calls return.
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -474,6 +475,36 @@ TEST_F(CapiDomain, AHandleWhoseThreadHasEndedCanBeDestroyed) {
   refused(lockflight_named_owner_died(lock), LOCKFLIGHT_NOT_HELD, "lock 'left'");
   fine(lockflight_named_destroy(lock), "destroy");
   fine(lockflight_semaphore_destroy(semaphore), "destroy");
+}
+
+sigjmp_buf out_of_the_wait;
+
+TEST_F(CapiDomain, AJumpOutOfAWaitIsTold) {
+  lockflight_named* const a = lock("a");
+  std::atomic<int> step{0};
+  std::thread holder([&] {
+    lockflight_named* const theirs = lock("a");
+    fine(lockflight_named_lock(theirs), "lock");
+    step = 1;
+    while (step != 2) std::this_thread::yield();
+    fine(lockflight_named_unlock(theirs), "unlock");
+    fine(lockflight_named_destroy(theirs), "destroy");
+  });
+  while (step != 1) std::this_thread::yield();
+  const auto jumps = [](void*) -> int { siglongjmp(out_of_the_wait, 1); };
+  fine(lockflight_named_interrupt_with(a, jumps, nullptr), "interrupt_with");
+  if (sigsetjmp(out_of_the_wait, 1) == 0) {
+    static_cast<void>(lockflight_named_lock(a));
+    ADD_FAILURE() << "the wait has returned";
+  }
+  fine(lockflight_named_interrupt_with(a, nullptr, nullptr), "interrupt_with");
+  refused(lockflight_named_try_lock(a), LOCKFLIGHT_INTERRUPTED, "'a'");
+  EXPECT_EQ(lockflight_named_try_lock(a), LOCKFLIGHT_BUSY);
+  step = 2;
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unlock(a), "unlock");
+  holder.join();
+  fine(lockflight_named_destroy(a), "destroy");
 }
 
 TEST_F(CapiDomain, RefusesNull) {
