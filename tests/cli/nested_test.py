@@ -62,7 +62,7 @@ class Nested(NamedTest):
                                                        "echo", "ran"]), (0, "ran\n", ""))
 
     def test_both_share_and_a_writer_waits_between_them(self):
-        """The inner run says what it waits for, also if that was not asked for."""
+        """Nothing is refused, but the inner run says that it waits in a circle."""
         inner = f"{PROGRAM} run --domain {DOMAIN} --shared --timeout 2 jobs -- true 2> said"
         outer, _ = self.hold(f"until [ -e go ]; do sleep 0.01; done; {inner}; exit $?",
                              options=["--shared"])
@@ -71,7 +71,7 @@ class Nested(NamedTest):
         self.wait_for_waiters(1)
         self.write("go", "")
         self.assertEqual(outer.wait(timeout=20), 1)
-        self.assertRegex(self.read("said"), r"^lockflight run: waiting for 'jobs', held by sh .*\n"
+        self.assertRegex(self.read("said"), r"^lockflight run: this run waits in a circle: .*\n"
                                             r"lockflight run: lock 'jobs' was not free in time")
         self.assertEqual(writer.wait(timeout=10), 0)
 
