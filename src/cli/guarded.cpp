@@ -76,7 +76,7 @@ class guarded_run {
   }
   [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
-  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left) const;
+  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left);
   [[noreturn]] static void refuse_to_wait_for(const run_around& around);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
@@ -137,9 +137,16 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
 }
 
 /// A run that would wait for this one, which would wait for it. None if this one does not wait.
-std::optional<run_around> guarded_run::run_around_us(const time_left& left) const {
+std::optional<run_around> guarded_run::run_around_us(const time_left& left) {
   if (what_.waits_anyway || left.is_over()) return std::nullopt;
-  return run_that_excludes(*in_, what_.names, what_.held == mode::shared);
+  const std::vector<run_around> all = runs_around(*in_, what_.names);
+  const auto excludes = std::ranges::find_if(all, [this](const run_around& each) {
+    return what_.held != mode::shared || each.holder.held != mode::shared;
+  });
+  if (excludes != all.end()) return *excludes;
+  // Both share. If a run that does not share has come between the two, all three wait for ever.
+  if (!all.empty() && !what_.is_silent) message_.need_a_line();
+  return std::nullopt;
 }
 
 void guarded_run::refuse_to_wait_for(const run_around& around) {

@@ -139,10 +139,10 @@ ordered_json json_of(const domain_lock& lock) {
   return made;
 }
 
-nlohmann::ordered_json json_of(const lock_circle& circle) {
-  nlohmann::ordered_json made = nlohmann::ordered_json::array();
+ordered_json json_of(const lock_circle& circle) {
+  ordered_json made = ordered_json::array();
   for (const circle_member& each : circle) {
-    made.push_back(json_of(each.user));
+    made.push_back(user_json(each.user));
     made.back()["holds"] = each.holds;
     made.back()["waits_for"] = each.waits_for;
   }

@@ -212,16 +212,15 @@ void print_lines(console& out, const reading& now) {
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
   for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
-  ordered_json circles = ordered_json::array();
-  for (const lock_circle& each : now.circles) circles.push_back(cli::json_of(each));
-  return {{"domain", now.domain},
-          {"circles", circles},
-          {"participants", now.participants},
-          {"slots", now.slots},
-          {"locks_made", now.locks},
-          {"repairs", now.repairs},
-          {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
-          {"locks", locks}};
+  ordered_json made{{"domain", now.domain},
+                    {"participants", now.participants},
+                    {"slots", now.slots},
+                    {"locks_made", now.locks},
+                    {"repairs", now.repairs},
+                    {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
+                    {"locks", locks}};
+  for (const lock_circle& each : now.circles) made["circles"].push_back(cli::json_of(each));
+  return made;
 }
 
 /// On a terminal: `turns` screens, one a second, or until the user ends it.
