@@ -16,8 +16,9 @@
 // two others of the same lock are stopped as well (docs/domains.md). A thread that is stopped while
 // it holds a lock keeps it.
 //
-// Fork: a process that forks keeps its slots. Its child has none and takes its own. In the child,
-// handles that were made before the fork cannot be used, and throw domain_error.
+// Fork: a process that forks keeps its slots. Its child has none and takes its own, whichever
+// function made it. In the child, handles that were made before the fork cannot be used, and throw
+// domain_error. A process that becomes another program by exec has died, as that program is told.
 //
 // Safety: the file is protected by its permissions; a process that may open it may write over it.
 // Each index that is read from the file is checked, and nothing in the file is used as an address.
@@ -61,8 +62,8 @@ struct domain_error : std::runtime_error {
     not_held,      ///< release: the caller does not hold the lock
     held,          ///< acquire: the caller holds the lock already; remove: the lock is held
     wrong_thread,  ///< the handle was used by another thread, or after a fork
-    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
-    system,        ///< the system refused
+    interrupted,  ///< an acquire was interrupted (named_control::interrupt_with), or left by a jump
+    system,       ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
   reason why;
@@ -239,6 +240,11 @@ class domain {
   /// named_control::interrupt_with().
   [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
                                                 std::vector<std::string>* silent = nullptr) const;
+  /// locks(), with the users on other hosts of a cluster, by name. Of a lock that is used on other
+  /// hosts alone only its name and its users are known. `silent`, if it is given, gets the hosts
+  /// that did not answer.
+  [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
+      std::vector<std::string>* silent = nullptr) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
   /// unless its wait has a time limit. On this host all are found, those of commands of `lockflight
   /// run` included; with other hosts of a cluster those whose members each hold and wait by one

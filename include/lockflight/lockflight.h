@@ -399,6 +399,13 @@ int lockflight_named_create(lockflight_domain* domain, const char* name,
 int lockflight_named_create_several(lockflight_domain* domain, const char* const* names, int count,
                                     lockflight_named** lock);
 
+/* Makes a handle of the semaphore of that name, of which a holder holds one of `units` units, 1 to
+ * 1024. It is acquired with LOCKFLIGHT_EXCLUSIVE, and lockflight_named_unit says which unit it is;
+ * lockflight_semaphore_create makes the same handle for functions with names of their own, and
+ * describes semaphores. The codes are those of lockflight_semaphore_create. */
+int lockflight_named_create_semaphore(lockflight_domain* domain, const char* name, int units,
+                                      lockflight_named** lock);
+
 /* Ends the handle. LOCKFLIGHT_HELD: a thread holds the lock with it, and nothing is done. If the
  * thread that held has ended, the handle holds nothing. */
 int lockflight_named_destroy(lockflight_named* lock);
@@ -441,6 +448,9 @@ int lockflight_named_try_lock_shared(lockflight_named* lock);
 int lockflight_named_try_lock_shared_for(lockflight_named* lock, uint64_t nanoseconds);
 int lockflight_named_unlock_shared(lockflight_named* lock);
 
+/* The unit of a semaphore that this handle holds, from 0; -1: it is of locks. LOCKFLIGHT_NOT_HELD.
+ */
+int lockflight_named_unit(const lockflight_named* lock, int* unit);
 /* Returns the fencing token of this handle's last exclusive acquire. It is greater than that of any
  * exclusive acquire of this name before it. A store that refuses a token that is smaller than the
  * greatest it has seen is safe from a holder that has lost the lock without noticing. */
@@ -484,9 +494,10 @@ struct lockflight_holder {
   char host[256];       /* of the cluster; "": this host */
 };
 
-/* For a caller that did not get the lock in time: who holds it. Any thread may call this.
- * LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads the memory of the domain, some
- * microseconds; in a cluster's domain it asks the other hosts, two seconds at most. */
+/* For a caller that did not get the lock in time: who holds it, or of several locks, who holds some
+ * of them. Any thread may call this. LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads the
+ * memory of the domain, some microseconds; in a cluster's domain it asks the other hosts, two
+ * seconds at most. */
 int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder);
 
 /* A handle of a semaphore of N units by name: at most N holders at a time, each with a unit of its

@@ -75,22 +75,25 @@ int guarded_domain(Call call) noexcept {
 struct argument {
   const named* it;
   const char* type;
-  const char* prefix;  ///< of its functions
+  const char* accepted;
+  const char* ends_death;
 };
-argument given(const lockflight_named* lock) { return {lock, "lock", "lockflight_named"}; }
+argument given(const lockflight_named* lock) {
+  return {lock, "lock", "one that lockflight_named_create has made",
+          "lockflight_named_mark_consistent"};
+}
 argument given(const lockflight_semaphore* semaphore) {
-  return {semaphore, "semaphore", "lockflight_semaphore"};
+  return {semaphore, "semaphore", "one that lockflight_semaphore_create has made",
+          "lockflight_semaphore_mark_consistent"};
 }
 
-const named& live(const argument& from) {
-  const std::string accepted = std::string("one that ") + from.prefix + "_create has made";
-  return need(from.it, from.type, accepted.c_str());
-}
+const named& live(const argument& from) { return need(from.it, from.type, from.accepted); }
 // The caller had a pointer to what is not const where the function changes the handle.
 named_handle& changeable(const argument& from) { return const_cast<named&>(live(from)).it; }
 
 std::string described(const argument& of) {
-  return std::string(of.type) + " '" + of.it->it.name() + "'";
+  const named_handle& it = of.it->it;
+  return (it.units_of() != 0 ? "semaphore '" : "lock '") + it.name() + "'";
 }
 
 const named_handle& holding(const argument& of, const char* what) {
@@ -104,10 +107,10 @@ const named_handle& holding(const argument& of, const char* what) {
 /// The code of an acquire that has succeeded.
 int told(const argument& of) {
   if (!of.it->it.owner_died()) return LOCKFLIGHT_OK;
-  return lockflight_detail_fail(LOCKFLIGHT_OWNER_DIED,
-                                (described(of) + " is held, and a holder before has died (" +
-                                 of.prefix + "_mark_consistent ends this)")
-                                    .c_str());
+  return lockflight_detail_fail(
+      LOCKFLIGHT_OWNER_DIED,
+      (described(of) + " is held, and a holder before has died (" + of.ends_death + " ends this)")
+          .c_str());
 }
 
 int acquire(const argument& of, int as, std::uint64_t nanoseconds) {
@@ -154,18 +157,20 @@ int holder(const argument& of, lockflight_holder* to) {
   return guarded_domain([&] {
     lockflight_holder& out = need(to, "holder", "where to put it");
     const named& its = live(of);
-    const auto users = its.in.users_of(its.it.name());
-    const auto waiters = std::ranges::count_if(users, &lock_user::waits);
-    if (waiters == std::ssize(users))
+    std::vector<lock_user> holders;
+    for (const std::string& name : its.it.names())
+      for (lock_user& user : its.in.users_of(name))
+        if (!user.waits()) holders.push_back(std::move(user));
+    const auto first = std::ranges::max_element(holders, {}, &lock_user::for_ns);
+    if (first == holders.end())
       throw refusal(LOCKFLIGHT_UNKNOWN, "holder of " + described(of) + ", which nobody holds");
-    const lock_user& first = users.front();
     out = {};
-    out.holders = static_cast<int>(std::ssize(users) - waiters);
-    out.pid = first.has_foreign_pid ? 0 : first.running_pid();
-    out.unit = first.unit;
-    out.nanoseconds = first.for_ns;
-    copy(first.command, out.command);
-    copy(first.host, out.host);
+    out.holders = static_cast<int>(std::ssize(holders));
+    out.pid = first->has_foreign_pid ? 0 : first->running_pid();
+    out.unit = first->unit;
+    out.nanoseconds = first->for_ns;
+    copy(first->command, out.command);
+    copy(first->host, out.host);
     return LOCKFLIGHT_OK;
   });
 }
@@ -207,6 +212,12 @@ int token(const argument& of, uint64_t* to) {
     return LOCKFLIGHT_OK;
   });
 }
+int unit(const argument& of, int* to) {
+  return guarded_domain([&] {
+    need(to, "unit", "where to put it") = holding(of, "unit").unit();
+    return LOCKFLIGHT_OK;
+  });
+}
 int mark_consistent(const argument& of) {
   return guarded_domain([&] {
     changeable(of).mark_consistent();
@@ -232,6 +243,15 @@ int create(lockflight_domain* domain, Handle** handle, const char* type, Make ma
     auto& in = need(domain, "domain", "one that lockflight_domain_open has opened").it;
     out = new Handle{{in, make(in)}};
     return LOCKFLIGHT_OK;
+  });
+}
+
+template <class Handle>
+int create_semaphore(lockflight_domain* domain, const char* name, int units, Handle** handle,
+                     const char* type) {
+  return create(domain, handle, type, [&](const lockflight::domain& in) {
+    const char& first = need(name, "name", "the semaphore's name");
+    return named_handle(in, &first, lockflight::units{units});
   });
 }
 
@@ -302,6 +322,10 @@ int lockflight_named_create_several(lockflight_domain* domain, const char* const
     return lockflight::named_handle(in, std::move(all));
   });
 }
+int lockflight_named_create_semaphore(lockflight_domain* domain, const char* name, int units,
+                                      lockflight_named** lock) {
+  return capi::create_semaphore(domain, name, units, lock, "lock");
+}
 int lockflight_named_destroy(lockflight_named* lock) { return capi::destroy(lock); }
 
 int lockflight_named_acquire(lockflight_named* lock, int mode, uint64_t nanoseconds) {
@@ -339,6 +363,9 @@ int lockflight_named_unlock_shared(lockflight_named* lock) {
 int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder) {
   return capi::holder(capi::given(lock), holder);
 }
+int lockflight_named_unit(const lockflight_named* lock, int* unit) {
+  return capi::unit(capi::given(lock), unit);
+}
 int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
   return capi::token(capi::given(lock), token);
 }
@@ -366,10 +393,7 @@ int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted
 
 int lockflight_semaphore_create(lockflight_domain* domain, const char* name, int units,
                                 lockflight_semaphore** semaphore) {
-  return capi::create(domain, semaphore, "semaphore", [&](const lockflight::domain& in) {
-    const char& first = capi::need(name, "name", "the semaphore's name");
-    return lockflight::named_handle(in, &first, lockflight::units{units});
-  });
+  return capi::create_semaphore(domain, name, units, semaphore, "semaphore");
 }
 int lockflight_semaphore_destroy(lockflight_semaphore* semaphore) {
   return capi::destroy(semaphore);
@@ -388,11 +412,7 @@ int lockflight_semaphore_release(lockflight_semaphore* semaphore) {
   return capi::release(capi::given(semaphore), lockflight::mode::none);
 }
 int lockflight_semaphore_unit(const lockflight_semaphore* semaphore, int* unit) {
-  return capi::guarded_domain([&] {
-    int& out = capi::need(unit, "unit", "where to put it");
-    out = capi::holding(capi::given(semaphore), "unit").unit();
-    return LOCKFLIGHT_OK;
-  });
+  return capi::unit(capi::given(semaphore), unit);
 }
 
 int lockflight_semaphore_holder(const lockflight_semaphore* semaphore,

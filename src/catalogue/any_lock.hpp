@@ -88,14 +88,13 @@ class lock_behind : public Base {
   template <class... Arguments>
   explicit lock_behind(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
 
+  // Each case is a function of its own: in one that had them all, the frequent ones, which are
+  // short, would save and restore registers for the others.
   [[nodiscard]] bool acquire(mode as, limit patience) override {
-    return as == mode::exclusive ? acquire_alone(patience) : acquire_shared(patience);
+    if (patience.is_for_ever()) return as == mode::exclusive ? wait_alone() : wait_shared();
+    return as == mode::exclusive ? alone_within(patience) : shared_within(patience);
   }
-  void release(mode as) override {
-    if (as == mode::exclusive) return lock_.unlock();
-    if constexpr (can.shares) return lock_.unlock_shared();
-    lacks(Lock::about.name);
-  }
+  void release(mode as) override { as == mode::exclusive ? release_alone() : release_shared(); }
   [[nodiscard]] bool turn([[maybe_unused]] hold from, [[maybe_unused]] hold to,
                           [[maybe_unused]] limit patience) override {
     if constexpr (can.upgrades) {
@@ -116,13 +115,21 @@ class lock_behind : public Base {
   Lock lock_;
 
  private:
-  bool acquire_alone(limit patience) {
-    if (patience.is_for_ever()) {
-      if constexpr (requires { lock_.lock_unless_interrupted(); })
-        return lock_.lock_unless_interrupted();
-      else
-        return lock_.lock(), true;
-    }
+  [[gnu::noinline]] bool wait_alone() {
+    if constexpr (requires { lock_.lock_unless_interrupted(); })
+      return lock_.lock_unless_interrupted();
+    else
+      return lock_.lock(), true;
+  }
+  [[gnu::noinline]] bool wait_shared() {
+    if constexpr (requires { lock_.lock_shared_unless_interrupted(); })
+      return lock_.lock_shared_unless_interrupted();
+    else if constexpr (can.shares)
+      return lock_.lock_shared(), true;
+    else
+      lacks(Lock::about.name);
+  }
+  [[gnu::noinline]] bool alone_within(limit patience) {
     if (patience.is_attempt()) {
       if constexpr (can.tries) return lock_.try_lock();
     } else if constexpr (can.times) {
@@ -130,17 +137,17 @@ class lock_behind : public Base {
     }
     lacks(Lock::about.name);
   }
-  bool acquire_shared(limit patience) {
-    if (patience.is_for_ever()) {
-      if constexpr (requires { lock_.lock_shared_unless_interrupted(); })
-        return lock_.lock_shared_unless_interrupted();
-      else if constexpr (can.shares)
-        return lock_.lock_shared(), true;
-    } else if (patience.is_attempt()) {
+  [[gnu::noinline]] bool shared_within(limit patience) {
+    if (patience.is_attempt()) {
       if constexpr (can.tries_shared) return lock_.try_lock_shared();
     } else if constexpr (can.times_shared) {
       return lock_.try_lock_shared_within(patience.nanoseconds());
     }
+    lacks(Lock::about.name);
+  }
+  [[gnu::noinline]] void release_alone() { lock_.unlock(); }
+  [[gnu::noinline]] void release_shared() {
+    if constexpr (can.shares) return lock_.unlock_shared();
     lacks(Lock::about.name);
   }
   void turn_upgrade_hold(hold to)

@@ -138,6 +138,12 @@ std::optional<domain_name> domain_name_from(const arguments& given, const char* 
   return domain_name{"--domain", by_default, mode, group};
 }
 
+std::string command_that_shows(const domain& in) {
+  const domain_options& made = in.options();
+  return fmt::format("'lockflight domain show {}{}'", in.name(),
+                     made.mode == of_group ? " --mode 0660 --group " + made.group : "");
+}
+
 void check_lock_name(const std::string& argument, const std::string& name) {
   if (!is_lock_name(name)) throw refuse(argument, name, "1 to 255 bytes without a new line");
 }

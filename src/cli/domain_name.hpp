@@ -35,6 +35,10 @@ struct domain_name {
 [[nodiscard]] std::optional<domain_name> domain_name_from(const arguments& given,
                                                           const char* by_default = default_domain);
 
+/// "'lockflight domain show work --mode 0660 --group 61001'", for a message: the command that shows
+/// this domain, whichever others have its name.
+[[nodiscard]] std::string command_that_shows(const domain& in);
+
 /// Throws usage_error unless a lock may be called so.
 void check_lock_name(const std::string& argument, const std::string& name);
 

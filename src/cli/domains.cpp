@@ -188,7 +188,7 @@ ordered_json json_of(const domain& in, const std::vector<domain_slot>& slots,
 int show(const domain_name& named, bool as_json, console& out) {
   const domain in = named.attach();
   const std::vector<domain_slot> slots = in.participants();
-  const std::vector<domain_lock> locks = locks_on_all_hosts(in);
+  const std::vector<domain_lock> locks = in.locks_on_all_hosts();
   if (as_json) {
     print_document(out, json_of(in, slots, locks));
     return 0;
@@ -245,9 +245,8 @@ int forget(const domain_name& named, const std::string& name, console& out) {
       why = std::string_view(e.what()).substr(std::string_view(e.what()).rfind(": ") + 2);
     throw refuse("NAME", name, "a lock that nobody holds or awaits; " + why);
   }
-  throw refuse(
-      "NAME", name,
-      fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", named.name));
+  throw refuse("NAME", name,
+               fmt::format("a lock of the domain; {} lists them", command_that_shows(in)));
 }
 
 /// With --domain, what would be DOMAIN is NAME.

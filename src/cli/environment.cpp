@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -90,6 +91,8 @@ bool is_that_run(const lock_user& user, const hold_around& its, std::uint64_t be
 
 }  // namespace
 
+bool is_inside_of_a_run() { return !variable(inside).empty(); }
+
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns) {
   const bool is_alone = held.held() == mode::exclusive;
   std::vector<std::string> tokens;
@@ -110,19 +113,18 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
     set_variable(inside, around.empty() ? lines : around + "\n" + lines);
 }
 
-std::optional<run_around> run_that_excludes(const domain& in, const std::vector<std::string>& names,
-                                            bool shared) {
+std::vector<run_around> runs_around(const domain& in, const std::vector<std::string>& names) {
+  std::vector<run_around> found;
   const std::vector<hold_around> around = holds_around();
-  if (around.empty()) return std::nullopt;
+  if (around.empty()) return found;
   const std::string domain = identity_of(in);
   for (const hold_around& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
     for (const lock_user& user : in.users_of(its.name))
-      if (is_that_run(user, its, before_ns) && !(shared && user.held == mode::shared))
-        return run_around{its.name, user};
+      if (is_that_run(user, its, before_ns)) found.push_back({its.name, user});
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace lockflight::cli

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +22,16 @@ namespace lockflight::cli {
 /// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE.
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns);
 
-/// A run around this process that would have to end before this process can have the lock.
+/// Whether a run has started this process, or an ancestor of it.
+[[nodiscard]] bool is_inside_of_a_run();
+
+/// A run around this process, which waits for the end of its COMMAND.
 struct run_around {
-  std::string name;  ///< of the lock
+  std::string name;  ///< of a lock that it holds
   lock_user holder;
 };
-/// The first of these names that a run around this process holds now, unless it shares it and this
-/// process wants to share it.
-[[nodiscard]] std::optional<run_around> run_that_excludes(const domain& in,
-                                                          const std::vector<std::string>& names,
-                                                          bool shared);
+/// The runs around this process that hold one of these names now, the outermost first.
+[[nodiscard]] std::vector<run_around> runs_around(const domain& in,
+                                                  const std::vector<std::string>& names);
 
 }  // namespace lockflight::cli

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
+#include "cli/circle_watch.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/environment.hpp"
 #include "cli/inherited.hpp"
@@ -58,16 +59,24 @@ class guarded_run {
  public:
   /// `heirs` is null unless what COMMAND leaves running keeps the lock.
   guarded_run(const guarded_command& what, inheritance* heirs)
-      : what_(what), heirs_(heirs), message_(what.says), events_(what.events, what.names) {}
+      : what_(what),
+        heirs_(heirs),
+        message_(what.says),
+        circles_(message_, !what.is_silent, what.fails_on_deadlock),
+        events_(what.events, what.names) {}
   [[nodiscard]] int run();
 
  private:
   [[nodiscard]] outcome wait();
   /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
   [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
+  /// It holds the names before the awaited one, or runs around it hold others.
+  [[nodiscard]] bool may_be_in_circle() const {
+    return held_->awaited() != held_->name() || is_inside_of_a_run();
+  }
   [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
-  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left) const;
+  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left);
   [[noreturn]] static void refuse_to_wait_for(const run_around& around);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
@@ -92,6 +101,7 @@ class guarded_run {
   std::optional<domain> in_;
   std::optional<named_handle> held_;
   wait_message message_;
+  circle_watch circles_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
@@ -121,14 +131,22 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
+    if (circles_.has_ended()) return outcome::conflict;
   }
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
 /// A run that would wait for this one, which would wait for it. None if this one does not wait.
-std::optional<run_around> guarded_run::run_around_us(const time_left& left) const {
+std::optional<run_around> guarded_run::run_around_us(const time_left& left) {
   if (what_.waits_anyway || left.is_over()) return std::nullopt;
-  return run_that_excludes(*in_, what_.names, what_.held == mode::shared);
+  const std::vector<run_around> all = runs_around(*in_, what_.names);
+  const auto excludes = std::ranges::find_if(all, [this](const run_around& each) {
+    return what_.held != mode::shared || each.holder.held != mode::shared;
+  });
+  if (excludes != all.end()) return *excludes;
+  // Both share. If a run that does not share has come between the two, all three wait for ever.
+  if (!all.empty() && !what_.is_silent) message_.need_a_line();
+  return std::nullopt;
 }
 
 void guarded_run::refuse_to_wait_for(const run_around& around) {
@@ -165,7 +183,7 @@ outcome guarded_run::wait() {
     named_control(*held_).interrupt_with([this] {
       message_.update(*in_, held_->awaited());
       events_.waits(*in_, held_->awaited());
-      return is_interrupted() || is_abandoned();
+      return is_interrupted() || is_abandoned() || circles_.is_to_end(*in_, may_be_in_circle());
     });
     signals_.note();
     const auto how = ask_once(left);

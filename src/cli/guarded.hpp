@@ -23,6 +23,7 @@ struct guarded_command {
   std::optional<int> units;  ///< a semaphore of so many; none: a lock
   limit patience = limit::for_ever();
   bool waits_anyway = false;                     ///< also for a run around this one
+  bool fails_on_deadlock = false;                ///< gives up if it waits in a circle
   std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
   std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
   std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time

@@ -3,28 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <tuple>
 
 #include "base/visible_text.hpp"
 
 namespace lockflight::cli {
-
-std::vector<domain_lock> locks_on_all_hosts(const domain& in, std::vector<std::string>* silent) {
-  std::vector<domain_lock> all = in.locks();
-  domain_elsewhere there = in.elsewhere();
-  if (silent != nullptr) *silent = std::move(there.silent);
-  for (domain_lock& lock : there.locks) {
-    // Of a lock that is used on other hosts alone no more is known.
-    auto at = std::ranges::lower_bound(all, lock.name, {}, &domain_lock::name);
-    if (at == all.end() || at->name != lock.name) at = all.insert(at, {.name = lock.name});
-    std::ranges::move(lock.users, std::back_inserter(at->users));
-    std::ranges::stable_sort(at->users, {}, [](const lock_user& each) {
-      return std::tuple(each.waits(), ~each.for_ns);
-    });
-  }
-  return all;
-}
 
 namespace {
 
@@ -83,6 +65,14 @@ std::string user_text(const lock_user& user) {
                        state.empty() ? "" : " (" + state + ")");
   return fmt::format("{}{} (pid {}{}{})", visible(user.command), where, user.running_pid(),
                      state.empty() ? "" : ", ", state);
+}
+
+std::string circle_text(const lock_circle& circle) {
+  std::string text;
+  for (const circle_member& each : circle)
+    text += fmt::format("{}{} holds {} and waits for {}", text.empty() ? "" : "; ",
+                        user_text(each.user), in_quotes(each.holds), in_quotes(each.waits_for));
+  return text;
 }
 
 std::string duration(double seconds) {
@@ -146,6 +136,16 @@ ordered_json json_of(const domain_lock& lock) {
                     {"owner_died", lock.owner_died}};
   add_users(lock.users, made);
   if (lock.units > 0) made["units"] = lock.units;
+  return made;
+}
+
+ordered_json json_of(const lock_circle& circle) {
+  ordered_json made = ordered_json::array();
+  for (const circle_member& each : circle) {
+    made.push_back(user_json(each.user));
+    made.back()["holds"] = each.holds;
+    made.back()["waits_for"] = each.waits_for;
+  }
   return made;
 }
 

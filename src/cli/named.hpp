@@ -12,11 +12,6 @@
 
 namespace lockflight::cli {
 
-/// All locks of the domain now, by name. In a cluster's domain, those of a lock's users that are on
-/// other hosts as well; `silent` gets the hosts that did not answer.
-[[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
-    const domain& in, std::vector<std::string>* silent = nullptr);
-
 [[nodiscard]] std::span<const lock_user> holders_of(std::span<const lock_user> users);
 [[nodiscard]] std::span<const lock_user> waiters_of(std::span<const lock_user> users);
 [[nodiscard]] inline double seconds_of(const lock_user& user) {
@@ -50,6 +45,8 @@ template <class Participant>
 /// "rsync on host7 (pid 4711, stopped)": the process of the command, if it is not the participant.
 /// Its name is not known where there is no /proc: "process 4711 (stopped)".
 [[nodiscard]] std::string user_text(const lock_user& user);
+/// "rsync (pid 1) holds 'a' and waits for 'b'; cp (pid 2) holds 'b' and waits for 'a'".
+[[nodiscard]] std::string circle_text(const lock_circle& circle);
 /// "1.5 s", "2 h 5 min".
 [[nodiscard]] std::string duration(double seconds);
 
@@ -60,6 +57,8 @@ template <class Participant>
 /// {"holders": […], "waiters": […]}, and what else is in `into`.
 void add_users(std::span<const lock_user> users, nlohmann::ordered_json& into);
 [[nodiscard]] nlohmann::ordered_json json_of(const domain_lock& lock);
+/// An array of the members: a user, and what it "holds" and "waits_for".
+[[nodiscard]] nlohmann::ordered_json json_of(const lock_circle& circle);
 /// The document as text without control characters, its strings as `reversible` makes them; -1: in
 /// one line.
 [[nodiscard]] std::string json_text(nlohmann::ordered_json document, int indent);

@@ -88,6 +88,11 @@ guarded_command guarded_from(const arguments& given) {
   if (given.has("--nonblock")) what.patience = limit::at_once();
   check_together(given, "--wait-anyway", {"--nonblock"});
   what.waits_anyway = given.has("--wait-anyway");
+  if (const auto text = given.one("--on-deadlock")) {
+    if (*text != "wait" && *text != "fail") throw refuse("--on-deadlock", *text, "wait or fail");
+    check_together(given, "--on-deadlock", {"--nonblock"});
+    what.fails_on_deadlock = *text == "fail";
+  }
   check_together(given, "--no-wait-message", {"--verbose"});
   what.is_silent = given.has("--no-wait-message");
   if (!what.is_silent && isatty(STDERR_FILENO) != 0)
@@ -155,6 +160,11 @@ command run_command() {
            "counts as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run "
            "exits with 65. With 'fail' it exits with 65 at once. Later runs are told as well, "
            "until one has repaired.",
+           "A run that waits in a circle, each member of which waits for a lock that the next one "
+           "holds, says so once. With --on-deadlock fail, the run in the circle that has waited for "
+           "the shortest time gives up: it exits as after --timeout, and the others go on. 'lockflight "
+           "who' and 'lockflight top' show circles, too. Over several hosts of a cluster a circle is "
+           "said, as far as the agents know it, and not ended.",
            "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
            "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
            "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "
@@ -233,7 +243,14 @@ command run_command() {
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
                 "a third of the time to live (default: 2; 0: only SIGKILL)"},
-           {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"}},
+           {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"},
+           {.name = "--on-deadlock",
+            .value = "WHAT",
+            .what = "if this run waits in a circle of processes that wait for each other's locks: "
+                    "wait, after one line that names them (the default), or fail, as if it had not "
+                    "got the lock in time",
+            .completes = option::offer::words,
+            .known = {"wait", "fail"}}},
           {{.name = "--conflict-exit-code",
             .shorthand = "-E",
             .value = "CODE",

@@ -87,6 +87,7 @@ struct reading {
   std::size_t participants = 0;
   int slots = 0;
   std::vector<domain_lock> in_use;  ///< the longest wait first
+  std::vector<lock_circle> circles;
   std::size_t locks = 0;
   std::uint64_t repairs = 0;
   double longest_wait_seen_s = 0;
@@ -102,7 +103,7 @@ class watcher {
     now.domain = in_.name();
     now.participants = in_.participants().size();
     now.slots = in_.options().slots;
-    for (domain_lock& lock : locks_on_all_hosts(in_)) {
+    for (domain_lock& lock : in_.locks_on_all_hosts()) {
       ++now.locks;
       now.repairs += lock.repairs;
       longest_s_ = std::max(longest_s_, longest_wait_s(lock));
@@ -110,6 +111,7 @@ class watcher {
     }
     std::ranges::stable_sort(now.in_use, std::greater<>{}, longest_wait_s);
     now.longest_wait_seen_s = longest_s_;
+    now.circles = in_.circles();
     return now;
   }
 
@@ -187,6 +189,11 @@ void print_table(console& out, const reading& now, std::size_t most_rows) {
   shown.print(out);
 }
 
+void print_circles(console& out, const reading& now) {
+  for (const lock_circle& each : now.circles)
+    out.line(out.paint(style::bad, "They wait in a circle: " + circle_text(each)));
+}
+
 std::string in_brackets(std::string_view word) {
   return word.empty() ? "" : fmt::format(" ({})", word);
 }
@@ -199,18 +206,21 @@ void print_lines(console& out, const reading& now) {
       out.line(fmt::format("{}: {} {}{} for {}, {}", visible(lock.name), user.pid,
                            cli::word_of(user), in_brackets(state_text(user)),
                            duration(seconds_of(user)), command_of(user)));
+  print_circles(out, now);
 }
 
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
   for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
-  return {{"domain", now.domain},
-          {"participants", now.participants},
-          {"slots", now.slots},
-          {"locks_made", now.locks},
-          {"repairs", now.repairs},
-          {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
-          {"locks", locks}};
+  ordered_json made{{"domain", now.domain},
+                    {"participants", now.participants},
+                    {"slots", now.slots},
+                    {"locks_made", now.locks},
+                    {"repairs", now.repairs},
+                    {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
+                    {"locks", locks}};
+  for (const lock_circle& each : now.circles) made["circles"].push_back(cli::json_of(each));
+  return made;
 }
 
 /// On a terminal: `turns` screens, one a second, or until the user ends it.
@@ -222,7 +232,10 @@ void show_screens(console& out, watcher& domain, std::optional<std::uint64_t> tu
     const reading now = domain.read();
     out.line(out.paint(style::heading, headline(now)));
     out.line();
-    print_table(out, now, static_cast<std::size_t>(std::max(1, terminal.rows() - rows_around)));
+    print_table(out, now,
+                static_cast<std::size_t>(std::max(
+                    1, terminal.rows() - rows_around - static_cast<int>(now.circles.size()))));
+    print_circles(out, now);
     out.line();
     out.print(out.paint(style::faint, "q ends"));
     out.finish();

@@ -9,6 +9,7 @@
 
 #include "base/agent_slots.hpp"
 #include "base/visible_text.hpp"
+#include "cli/domain_name.hpp"
 #include "cli/named.hpp"
 #include "cli/standard_error.hpp"
 
@@ -59,8 +60,8 @@ std::string obstacle_text(const domain& in, const std::string& name) {
   const bool has_slot = std::ranges::any_of(
       taken, [](const domain_slot& each) { return !each.has_foreign_pid && each.pid == getpid(); });
   if (has_slot || taken_count < slots) return users_text(in.users_of(name));
-  return "all " + std::to_string(slots) + " slots of domain " + in.name() +
-         " are taken ('lockflight domain show " + in.name() + "' lists them)";
+  return "all " + std::to_string(slots) + " slots of domain " + in.name() + " are taken (" +
+         command_that_shows(in) + " lists them)";
 }
 
 void wait_message::begin() {

@@ -29,6 +29,10 @@ class wait_message {
   wait_message(const wait_message&) = delete;
   wait_message& operator=(const wait_message&) = delete;
 
+  /// If nothing was to be said, one line is.
+  void need_a_line() {
+    if (what_ == kind::none) what_ = kind::line;
+  }
   /// Begins the wait for something of that domain, unless it has begun already.
   void begin();
   /// Called again and again by the thread that waits for that name. Says nothing in the first

@@ -1,6 +1,8 @@
 // lockflight who: the holders of a named lock, and those that wait for it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/domain_name.hpp"
@@ -42,6 +44,17 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
     out.line(out.paint(style::bad, fmt::format("{} does not answer", visible(host))));
 }
 
+/// Those with a member that holds that lock, or waits for it.
+std::vector<lock_circle> circles_with(const domain& in, const std::string& name) {
+  std::vector<lock_circle> all = in.circles();
+  std::erase_if(all, [&](const lock_circle& circle) {
+    return std::ranges::none_of(circle, [&](const circle_member& each) {
+      return each.holds == name || each.waits_for == name;
+    });
+  });
+  return all;
+}
+
 int run_who(const arguments& given, console& out) {
   const std::string name = given.one("NAME").value_or("");
   check_lock_name("NAME", name);
@@ -49,15 +62,19 @@ int run_who(const arguments& given, console& out) {
   const domain in = where.attach();
   domain_lock found{.name = name};
   std::vector<std::string> silent;
-  for (domain_lock& each : locks_on_all_hosts(in, &silent))
+  for (domain_lock& each : in.locks_on_all_hosts(&silent))
     if (each.name == name) found = std::move(each);
+  const auto circles = found.users.size() > 1 ? circles_with(in, name) : std::vector<lock_circle>{};
   if (given.has("--json")) {
     nlohmann::ordered_json all = cli::json_of(found);
     all["domain"] = where.name;
     if (!silent.empty()) all["silent"] = silent;
+    for (const lock_circle& each : circles) all["circles"].push_back(cli::json_of(each));
     out.line(json_text(std::move(all), 2));
   } else {
     print_lock(out, found, in.is_of_cluster(), silent);
+    for (const lock_circle& each : circles)
+      out.line(out.paint(style::bad, "They wait in a circle: " + circle_text(each)));
   }
   return found.users.empty() ? 1 : 0;
 }

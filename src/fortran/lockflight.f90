@@ -22,6 +22,12 @@ module lockflight
     lockflight_unavailable = 10, lockflight_internal = 11, lockflight_owner_died = 12, &
     lockflight_removed = 13, lockflight_interrupted = 14, lockflight_lost = 15
 
+  !> How a lock is held, as enum lockflight_mode.
+  integer, parameter, public :: lockflight_shared = 1, lockflight_exclusive = 2
+  integer, parameter :: as_held = 0  ! for the release of a named lock
+  !> Time limits of an acquire beside nanoseconds.
+  integer(int64), parameter :: at_once = 0, for_ever = -1  ! UINT64_MAX of C
+
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
 
   ! ---- handles ----
@@ -32,16 +38,32 @@ module lockflight
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> A lock with one holder at a time.
-  type, public :: lockflight_mutex
+  !> What all locks have: the two calls that every acquire and every release goes through.
+  type, abstract :: any_lock
     private
     type(c_ptr) :: handle = c_null_ptr
+  contains
+    private
+    procedure(acquire_call), nopass, deferred :: acquire
+    procedure(release_call), nopass, deferred :: release
+  end type
+  type, abstract, extends(any_lock) :: shareable_lock
+  end type
+
+  !> A lock with one holder at a time.
+  type, extends(any_lock), public :: lockflight_mutex
+  contains
+    private
+    procedure, nopass :: acquire => acquire_mutex
+    procedure, nopass :: release => release_mutex
   end type
 
   !> A lock with one writer or any number of readers at a time.
-  type, public :: lockflight_shared_mutex
+  type, extends(shareable_lock), public :: lockflight_shared_mutex
+  contains
     private
-    type(c_ptr) :: handle = c_null_ptr
+    procedure, nopass :: acquire => acquire_mutex
+    procedure, nopass :: release => release_mutex
   end type
 
   !> Named locks for processes that come, go and die: any thread of any process opens a domain.
@@ -50,11 +72,14 @@ module lockflight
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> A lock of a domain, for one thread. An acquire after a holder's death returns
-  !> lockflight_owner_died in `stat`, and the lock is held; without `stat` that is an ERROR STOP.
-  type, public :: lockflight_named
+  !> A lock of a domain, several that are held together, or a semaphore, for one thread. An acquire
+  !> after a holder's death returns lockflight_owner_died in `stat`, and the lock is held; without
+  !> `stat` that is an ERROR STOP.
+  type, extends(shareable_lock), public :: lockflight_named
+  contains
     private
-    type(c_ptr) :: handle = c_null_ptr
+    procedure, nopass :: acquire => acquire_named
+    procedure, nopass :: release => release_named
   end type
 
   !> The same number of integers of kind int64 in the memory of every rank.
@@ -97,7 +122,7 @@ module lockflight
   public :: lockflight_unlock_upgrade_and_lock_shared
   public :: lockflight_domain_open, lockflight_domain_close, lockflight_domain_remove
   public :: lockflight_token, lockflight_owner_has_died, lockflight_mark_consistent
-  public :: lockflight_still_valid
+  public :: lockflight_still_valid, lockflight_acquire, lockflight_release, lockflight_unit
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
@@ -105,62 +130,18 @@ module lockflight
   !> lockflight_create(me, words, count [, stat]): words in the memory of every rank.
   !> lockflight_create(domain, lock, name [, kind, parameters, stat]): a lock that has a name, such
   !> as kind = "flight-rw".
+  !> lockflight_create(domain, lock, names [, stat]): several locks, which are acquired together,
+  !> all or none; threads with overlapping sets do not deadlock.
+  !> lockflight_create(domain, lock, name, units [, stat]): a semaphore, of which a holder has one
+  !> unit; lockflight_unit says which.
   interface lockflight_create
-    module procedure create_mutex, create_shared_mutex, create_words, create_named
+    module procedure create_mutex, create_shared_mutex, create_words
+    module procedure create_named, create_several, create_semaphore
   end interface
 
   !> lockflight_destroy(mutex [, stat]): ends this participant's handle.
   interface lockflight_destroy
     module procedure destroy_mutex, destroy_shared_mutex, destroy_named
-  end interface
-
-  !> lockflight_lock(mutex [, stat]): waits until this participant holds the lock alone.
-  interface lockflight_lock
-    module procedure lock_mutex, lock_shared_mutex, lock_named
-  end interface
-
-  !> lockflight_try_lock(mutex, got [, stat]): takes the lock if it is free.
-  interface lockflight_try_lock
-    module procedure try_lock_mutex, try_lock_shared_mutex, try_lock_named
-  end interface
-
-  !> lockflight_try_lock_for(mutex, seconds, got [, stat]): waits at most that long.
-  interface lockflight_try_lock_for
-    module procedure try_lock_mutex_for, try_lock_shared_mutex_for, try_lock_named_for
-  end interface
-
-  !> lockflight_try_lock_until(mutex, count, got [, stat]): waits until system_clock, asked for a
-  !> count of int64, says that count. There is lockflight_try_lock_shared_until as well.
-  interface lockflight_try_lock_until
-    module procedure try_lock_mutex_until, try_lock_shared_mutex_until
-  end interface
-
-  !> lockflight_unlock(mutex [, stat]): the next holder sees what was put and flushed before.
-  interface lockflight_unlock
-    module procedure unlock_mutex, unlock_shared_mutex, unlock_named
-  end interface
-
-  !> lockflight_lock_shared(mutex [, stat]): waits until no writer has the lock; other readers may
-  !> have it.
-  interface lockflight_lock_shared
-    module procedure share_mutex, share_named
-  end interface
-
-  !> lockflight_try_lock_shared(mutex, got [, stat]): takes the lock as a reader if no writer has
-  !> it.
-  interface lockflight_try_lock_shared
-    module procedure try_share_mutex, try_share_named
-  end interface
-
-  !> lockflight_try_lock_shared_for(mutex, seconds, got [, stat]): the same, and waits at most that
-  !> long.
-  interface lockflight_try_lock_shared_for
-    module procedure try_share_mutex_for, try_share_named_for
-  end interface
-
-  !> lockflight_unlock_shared(mutex [, stat]): releases what lockflight_lock_shared has taken.
-  interface lockflight_unlock_shared
-    module procedure unshare_mutex, unshare_named
   end interface
 
   !> lockflight_put(words, rank, offset, values [, stat]): posts the writing of one value or
@@ -241,9 +222,36 @@ module lockflight
   end type
 
   abstract interface
+    function acquire_call(handle, mode, nanoseconds) result(code)
+      import :: c_int, c_ptr, int64
+      type(c_ptr), intent(in) :: handle
+      integer, intent(in) :: mode
+      integer(int64), intent(in) :: nanoseconds
+      integer(c_int) :: code
+    end function
+    function release_call(handle, mode) result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), intent(in) :: handle
+      integer, intent(in) :: mode
+      integer(c_int) :: code
+    end function
+
     function c_call(handle) bind(C) result(code)
       import :: c_int, c_ptr
       type(c_ptr), value :: handle
+      integer(c_int) :: code
+    end function
+    function c_timed_call(handle, nanoseconds) bind(C) result(code)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: handle
+      integer(c_int64_t), value :: nanoseconds
+      integer(c_int) :: code
+    end function
+    function c_create_lock(me, options, mutex) bind(C) result(code)
+      import :: c_int, c_lock_options, c_ptr
+      type(c_ptr), value :: me
+      type(c_lock_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: mutex
       integer(c_int) :: code
     end function
   end interface
@@ -275,43 +283,6 @@ module lockflight
       type(c_ptr), value :: argument
       integer(c_int) :: code
     end function
-    function c_rank(me) bind(C, name="lockflight_rank") result(rank)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: me
-      integer(c_int) :: rank
-    end function
-    function c_ranks(me) bind(C, name="lockflight_ranks") result(ranks)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: me
-      integer(c_int) :: ranks
-    end function
-    function c_barrier(me) bind(C, name="lockflight_barrier") result(code)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: me
-      integer(c_int) :: code
-    end function
-    function c_flush(me) bind(C, name="lockflight_flush") result(code)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: me
-      integer(c_int) :: code
-    end function
-
-    function c_mutex_create(me, options, mutex) bind(C, name="lockflight_mutex_create") result(code)
-      import :: c_int, c_lock_options, c_ptr
-      type(c_ptr), value :: me
-      type(c_lock_options), intent(in) :: options
-      type(c_ptr), intent(inout) :: mutex
-      integer(c_int) :: code
-    end function
-    function c_shared_mutex_create(me, options, mutex) &
-        bind(C, name="lockflight_shared_mutex_create") result(code)
-      import :: c_int, c_lock_options, c_ptr
-      type(c_ptr), value :: me
-      type(c_lock_options), intent(in) :: options
-      type(c_ptr), intent(inout) :: mutex
-      integer(c_int) :: code
-    end function
-
     function c_domain_open(name, options, domain) bind(C, name="lockflight_domain_open") &
         result(code)
       import :: c_char, c_domain_options, c_int, c_ptr
@@ -335,6 +306,38 @@ module lockflight
       type(c_ptr), intent(inout) :: lock
       integer(c_int) :: code
     end function
+    function c_named_create_several(domain, names, count, lock) &
+        bind(C, name="lockflight_named_create_several") result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: domain
+      type(c_ptr), intent(in) :: names(*)
+      integer(c_int), value :: count
+      type(c_ptr), intent(inout) :: lock
+      integer(c_int) :: code
+    end function
+    function c_named_create_semaphore(domain, name, units, lock) &
+        bind(C, name="lockflight_named_create_semaphore") result(code)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: domain
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: units
+      type(c_ptr), intent(inout) :: lock
+      integer(c_int) :: code
+    end function
+    function c_named_acquire(lock, mode, nanoseconds) bind(C, name="lockflight_named_acquire") &
+        result(code)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: lock
+      integer(c_int), value :: mode
+      integer(c_int64_t), value :: nanoseconds
+      integer(c_int) :: code
+    end function
+    function c_named_unit(lock, unit) bind(C, name="lockflight_named_unit") result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: lock
+      integer(c_int), intent(inout) :: unit
+      integer(c_int) :: code
+    end function
     function c_named_token(lock, token) bind(C, name="lockflight_named_token") result(code)
       import :: c_int, c_int64_t, c_ptr
       type(c_ptr), value :: lock
@@ -342,6 +345,11 @@ module lockflight
       integer(c_int) :: code
     end function
 
+    function c_flush(me) bind(C, name="lockflight_flush") result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int) :: code
+    end function
     function c_words_create(me, count, words) bind(C, name="lockflight_words_create") result(code)
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: me
@@ -367,61 +375,42 @@ module lockflight
     end function
   end interface
 
-  abstract interface
-    function c_timed_call(handle, nanoseconds) bind(C) result(code)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: handle
-      integer(c_int64_t), value :: nanoseconds
-      integer(c_int) :: code
-    end function
-  end interface
+  ! Each of these is called in one place only: if there is a second one, GNU Fortran 12 passes a
+  ! pointer to the argument there, and not its value.
+  procedure(c_call), bind(C, name="lockflight_rank") :: c_rank
+  procedure(c_call), bind(C, name="lockflight_ranks") :: c_ranks
+  procedure(c_call), bind(C, name="lockflight_barrier") :: c_barrier
 
-  procedure(c_timed_call), bind(C, name="lockflight_mutex_try_lock_for") :: c_mutex_try_lock_for
-  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_for") :: &
-    c_shared_mutex_try_lock_for
-  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_shared_for") :: &
-    c_shared_mutex_try_lock_shared_for
-  procedure(c_timed_call), bind(C, name="lockflight_named_try_lock_for") :: c_named_try_lock_for
-  procedure(c_timed_call), bind(C, name="lockflight_named_try_lock_shared_for") :: &
-    c_named_try_lock_shared_for
-
+  procedure(c_create_lock), bind(C, name="lockflight_mutex_create") :: c_mutex_create
+  procedure(c_create_lock), bind(C, name="lockflight_shared_mutex_create") :: c_shared_mutex_create
   procedure(c_call), bind(C, name="lockflight_mutex_destroy") :: c_mutex_destroy
-  procedure(c_call), bind(C, name="lockflight_mutex_lock") :: c_mutex_lock
-  procedure(c_call), bind(C, name="lockflight_mutex_try_lock") :: c_mutex_try_lock
-  procedure(c_call), bind(C, name="lockflight_mutex_unlock") :: c_mutex_unlock
   procedure(c_call), bind(C, name="lockflight_shared_mutex_destroy") :: c_shared_mutex_destroy
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock") :: c_shared_mutex_lock
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock") :: c_shared_mutex_try_lock
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock") :: c_shared_mutex_unlock
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_shared") :: &
-    c_shared_mutex_lock_shared
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_shared") :: &
-    c_shared_mutex_try_lock_shared
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_shared") :: &
-    c_shared_mutex_unlock_shared
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_upgrade") :: &
-    c_shared_mutex_lock_upgrade
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_upgrade") :: &
-    c_shared_mutex_try_lock_upgrade
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade") :: &
-    c_shared_mutex_unlock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock") :: c_lock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock") :: c_try_lock
+  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_for") :: c_try_lock_for
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock") :: c_unlock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_shared") :: c_lock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_shared") :: c_try_lock_shared
+  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_shared_for") :: &
+    c_try_lock_shared_for
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_shared") :: c_unlock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_upgrade") :: c_lock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_upgrade") :: c_try_lock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade") :: c_unlock_upgrade
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade_and_lock") :: &
-    c_shared_mutex_unlock_upgrade_and_lock
+    c_unlock_upgrade_and_lock
   procedure(c_call), bind(C, name="lockflight_shared_mutex_try_unlock_shared_and_lock") :: &
-    c_shared_mutex_try_unlock_shared_and_lock
+    c_try_unlock_shared_and_lock
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_and_lock_shared") :: &
-    c_shared_mutex_unlock_and_lock_shared
+    c_unlock_and_lock_shared
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_and_lock_upgrade") :: &
-    c_shared_mutex_unlock_and_lock_upgrade
+    c_unlock_and_lock_upgrade
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade_and_lock_shared") :: &
-    c_shared_mutex_unlock_upgrade_and_lock_shared
+    c_unlock_upgrade_and_lock_shared
 
   procedure(c_call), bind(C, name="lockflight_named_destroy") :: c_named_destroy
-  procedure(c_call), bind(C, name="lockflight_named_lock") :: c_named_lock
-  procedure(c_call), bind(C, name="lockflight_named_try_lock") :: c_named_try_lock
+  procedure(c_call), bind(C, name="lockflight_named_release") :: c_named_release
   procedure(c_call), bind(C, name="lockflight_named_unlock") :: c_named_unlock
-  procedure(c_call), bind(C, name="lockflight_named_lock_shared") :: c_named_lock_shared
-  procedure(c_call), bind(C, name="lockflight_named_try_lock_shared") :: c_named_try_lock_shared
   procedure(c_call), bind(C, name="lockflight_named_unlock_shared") :: c_named_unlock_shared
   procedure(c_call), bind(C, name="lockflight_named_owner_died") :: c_named_owner_died
   procedure(c_call), bind(C, name="lockflight_named_mark_consistent") :: c_named_mark_consistent
@@ -463,6 +452,17 @@ contains
       text(i:i) = letters(i)
     end do
   end function
+
+  !> A text of the caller for C; `at` stays as it is if there is none. `kept` belongs to the caller,
+  !> where it stays until C has read it.
+  subroutine pass_text(from, kept, at)
+    character(len=*), intent(in), optional :: from
+    character(len=:), allocatable, target, intent(out) :: kept
+    type(c_ptr), intent(inout) :: at
+    if (.not. present(from)) return
+    kept = trim(from) // c_null_char
+    at = c_loc(kept)
+  end subroutine
 
   !> The end of every call: returns the code in `stat` if the caller passed it, else stops on a
   !> failure.
@@ -516,14 +516,8 @@ contains
     with%c%threads = merge(1_c_int, 0_c_int, config%threads)
     with%c%unpinned = merge(1_c_int, 0_c_int, config%unpinned)
     with%c%words_per_rank = unsigned(config%words_per_rank)
-    if (allocated(config%levels)) then
-      with%levels = config%levels // c_null_char
-      with%c%levels = c_loc(with%levels)
-    end if
-    if (allocated(config%waiting)) then
-      with%waiting = config%waiting // c_null_char
-      with%c%waiting = c_loc(with%waiting)
-    end if
+    call pass_text(config%levels, with%levels, with%c%levels)
+    call pass_text(config%waiting, with%waiting, with%c%waiting)
   end subroutine
 
   !> A number as C's uint32_t; what does not fit becomes the largest, which is refused.
@@ -573,10 +567,7 @@ contains
     character(len=*), intent(in), optional :: name, parameters
     integer, intent(in), optional :: home
     integer, intent(out), optional :: stat
-    character(len=:), allocatable, target :: name_text, parameters_text
-    type(c_lock_options) :: options
-    call prepare_options(options, name_text, parameters_text, name, parameters, home)
-    call lockflight_detail_conclude(c_mutex_create(me%handle, options, mutex%handle), stat)
+    call create_lock(c_mutex_create, me, mutex%handle, name, parameters, home, stat)
   end subroutine
 
   subroutine create_shared_mutex(me, mutex, name, parameters, home, stat)
@@ -585,27 +576,22 @@ contains
     character(len=*), intent(in), optional :: name, parameters
     integer, intent(in), optional :: home
     integer, intent(out), optional :: stat
-    character(len=:), allocatable, target :: name_text, parameters_text
-    type(c_lock_options) :: options
-    call prepare_options(options, name_text, parameters_text, name, parameters, home)
-    call lockflight_detail_conclude(c_shared_mutex_create(me%handle, options, mutex%handle), stat)
+    call create_lock(c_shared_mutex_create, me, mutex%handle, name, parameters, home, stat)
   end subroutine
 
-  !> The texts belong to the caller, where they stay until C has read them.
-  subroutine prepare_options(options, name_text, parameters_text, name, parameters, home)
-    type(c_lock_options), intent(out) :: options
-    character(len=:), allocatable, target, intent(out) :: name_text, parameters_text
+  subroutine create_lock(create, me, handle, name, parameters, home, stat)
+    procedure(c_create_lock) :: create
+    type(lockflight_participant), intent(in) :: me
+    type(c_ptr), intent(inout) :: handle
     character(len=*), intent(in), optional :: name, parameters
     integer, intent(in), optional :: home
-    if (present(name)) then
-      name_text = trim(name) // c_null_char
-      options%name = c_loc(name_text)
-    end if
-    if (present(parameters)) then
-      parameters_text = trim(parameters) // c_null_char
-      options%parameters = c_loc(parameters_text)
-    end if
+    integer, intent(out), optional :: stat
+    character(len=:), allocatable, target :: name_text, parameters_text
+    type(c_lock_options) :: options
+    call pass_text(name, name_text, options%name)
+    call pass_text(parameters, parameters_text, options%parameters)
     if (present(home)) options%home = int(home, c_int)
+    call lockflight_detail_conclude(create(me%handle, options, handle), stat)
   end subroutine
 
   subroutine destroy_mutex(mutex, stat)
@@ -620,83 +606,124 @@ contains
     call lockflight_detail_conclude(c_shared_mutex_destroy(mutex%handle), stat)
   end subroutine
 
-  subroutine lock_mutex(mutex, stat)
-    type(lockflight_mutex), intent(in) :: mutex
+  ! C has the functions of a mutex under two names, for two types of one record.
+
+  function acquire_mutex(handle, mode, nanoseconds) result(code)
+    type(c_ptr), intent(in) :: handle
+    integer, intent(in) :: mode
+    integer(int64), intent(in) :: nanoseconds
+    integer(c_int) :: code
+    if (mode == lockflight_shared) then
+      select case (nanoseconds)
+      case (for_ever); code = c_lock_shared(handle)
+      case (at_once); code = c_try_lock_shared(handle)
+      case default; code = c_try_lock_shared_for(handle, nanoseconds)
+      end select
+    else
+      select case (nanoseconds)
+      case (for_ever); code = c_lock(handle)
+      case (at_once); code = c_try_lock(handle)
+      case default; code = c_try_lock_for(handle, nanoseconds)
+      end select
+    end if
+  end function
+
+  function release_mutex(handle, mode) result(code)
+    type(c_ptr), intent(in) :: handle
+    integer, intent(in) :: mode
+    integer(c_int) :: code
+    if (mode == lockflight_shared) then
+      code = c_unlock_shared(handle)
+    else
+      code = c_unlock(handle)
+    end if
+  end function
+
+  !> Waits until this participant, or this thread, holds the lock alone.
+  subroutine lockflight_lock(mutex, stat)
+    class(any_lock), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_mutex_lock(mutex%handle), stat)
+    call lockflight_detail_conclude( &
+      mutex%acquire(mutex%handle, lockflight_exclusive, for_ever), stat)
   end subroutine
 
-  subroutine lock_shared_mutex(mutex, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_lock(mutex%handle), stat)
-  end subroutine
-
-  subroutine try_lock_mutex(mutex, got, stat)
-    type(lockflight_mutex), intent(in) :: mutex
+  !> Takes the lock if it is free.
+  subroutine lockflight_try_lock(mutex, got, stat)
+    class(any_lock), intent(in) :: mutex
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_mutex_try_lock(mutex%handle), got, stat)
+    call conclude_try(mutex%acquire(mutex%handle, lockflight_exclusive, at_once), got, stat)
   end subroutine
 
-  subroutine try_lock_shared_mutex(mutex, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock(mutex%handle), got, stat)
-  end subroutine
-
-  subroutine try_lock_mutex_for(mutex, seconds, got, stat)
-    type(lockflight_mutex), intent(in) :: mutex
-    real(real64), intent(in) :: seconds
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_mutex_try_lock_for(mutex%handle, nanoseconds(seconds)), got, stat)
-  end subroutine
-
-  subroutine try_lock_mutex_until(mutex, count, got, stat)
-    type(lockflight_mutex), intent(in) :: mutex
-    integer(int64), intent(in) :: count
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call try_lock_mutex_for(mutex, seconds_until(count), got, stat)
-  end subroutine
-
-  subroutine try_lock_shared_mutex_for(mutex, seconds, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    real(real64), intent(in) :: seconds
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock_for(mutex%handle, nanoseconds(seconds)), got, stat)
-  end subroutine
-
-  subroutine try_lock_shared_mutex_until(mutex, count, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    integer(int64), intent(in) :: count
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call try_lock_shared_mutex_for(mutex, seconds_until(count), got, stat)
-  end subroutine
-
-  subroutine try_share_mutex_for(mutex, seconds, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
+  !> Waits at most that long.
+  subroutine lockflight_try_lock_for(mutex, seconds, got, stat)
+    class(any_lock), intent(in) :: mutex
     real(real64), intent(in) :: seconds
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
     call conclude_try( &
-      c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
+      mutex%acquire(mutex%handle, lockflight_exclusive, nanoseconds_of(seconds)), got, stat)
   end subroutine
 
+  !> Waits until system_clock, asked for a count of int64, says that count.
+  subroutine lockflight_try_lock_until(mutex, count, got, stat)
+    class(any_lock), intent(in) :: mutex
+    integer(int64), intent(in) :: count
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call lockflight_try_lock_for(mutex, seconds_until(count), got, stat)
+  end subroutine
+
+  !> The next holder sees what was put and flushed before.
+  subroutine lockflight_unlock(mutex, stat)
+    class(any_lock), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(mutex%release(mutex%handle, lockflight_exclusive), stat)
+  end subroutine
+
+  !> Waits until no writer has the lock; other readers may have it.
+  subroutine lockflight_lock_shared(mutex, stat)
+    class(shareable_lock), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(mutex%acquire(mutex%handle, lockflight_shared, for_ever), stat)
+  end subroutine
+
+  !> Takes the lock as a reader if no writer has it.
+  subroutine lockflight_try_lock_shared(mutex, got, stat)
+    class(shareable_lock), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(mutex%acquire(mutex%handle, lockflight_shared, at_once), got, stat)
+  end subroutine
+
+  !> The same, and waits at most that long.
+  subroutine lockflight_try_lock_shared_for(mutex, seconds, got, stat)
+    class(shareable_lock), intent(in) :: mutex
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try( &
+      mutex%acquire(mutex%handle, lockflight_shared, nanoseconds_of(seconds)), got, stat)
+  end subroutine
+
+  !> The same until a count of system_clock.
   subroutine lockflight_try_lock_shared_until(mutex, count, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
+    class(shareable_lock), intent(in) :: mutex
     integer(int64), intent(in) :: count
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
     call lockflight_try_lock_shared_for(mutex, seconds_until(count), got, stat)
   end subroutine
 
+  !> Releases what lockflight_lock_shared has taken.
+  subroutine lockflight_unlock_shared(mutex, stat)
+    class(shareable_lock), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(mutex%release(mutex%handle, lockflight_shared), stat)
+  end subroutine
+
   !> 0 for a negative time; the largest number if the time is too long.
-  function nanoseconds(seconds) result(count)
+  function nanoseconds_of(seconds) result(count)
     real(real64), intent(in) :: seconds
     integer(int64) :: count
     real(real64), parameter :: most = 9.0e18_real64
@@ -719,44 +746,13 @@ contains
     call lockflight_detail_conclude(code, stat)
   end subroutine
 
-  subroutine unlock_mutex(mutex, stat)
-    type(lockflight_mutex), intent(in) :: mutex
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_mutex_unlock(mutex%handle), stat)
-  end subroutine
-
-  subroutine unlock_shared_mutex(mutex, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock(mutex%handle), stat)
-  end subroutine
-
-  subroutine share_mutex(mutex, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_lock_shared(mutex%handle), stat)
-  end subroutine
-
-  subroutine try_share_mutex(mutex, got, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock_shared(mutex%handle), got, stat)
-  end subroutine
-
-  subroutine unshare_mutex(mutex, stat)
-    type(lockflight_shared_mutex), intent(in) :: mutex
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock_shared(mutex%handle), stat)
-  end subroutine
-
   ! ---- upgrade and downgrade, of "flight-rw" ----
 
   !> Waits until there is no writer and no upgrade holder; readers may share the lock.
   subroutine lockflight_lock_upgrade(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_lock_upgrade(mutex%handle), stat)
+    call lockflight_detail_conclude(c_lock_upgrade(mutex%handle), stat)
   end subroutine
 
   !> Takes the lock for upgrade if there is no writer and no upgrade holder.
@@ -764,14 +760,14 @@ contains
     type(lockflight_shared_mutex), intent(in) :: mutex
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock_upgrade(mutex%handle), got, stat)
+    call conclude_try(c_try_lock_upgrade(mutex%handle), got, stat)
   end subroutine
 
   !> Releases what lockflight_lock_upgrade has taken.
   subroutine lockflight_unlock_upgrade(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade(mutex%handle), stat)
+    call lockflight_detail_conclude(c_unlock_upgrade(mutex%handle), stat)
   end subroutine
 
   !> From upgrade holder to writer: waits until the readers are gone. No writer comes in between,
@@ -779,7 +775,7 @@ contains
   subroutine lockflight_unlock_upgrade_and_lock(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade_and_lock(mutex%handle), stat)
+    call lockflight_detail_conclude(c_unlock_upgrade_and_lock(mutex%handle), stat)
   end subroutine
 
   !> From reader to writer. If there is a writer, a waiting writer or an upgrade holder, `got` is
@@ -788,29 +784,28 @@ contains
     type(lockflight_shared_mutex), intent(in) :: mutex
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_unlock_shared_and_lock(mutex%handle), got, stat)
+    call conclude_try(c_try_unlock_shared_and_lock(mutex%handle), got, stat)
   end subroutine
 
   !> From writer to reader.
   subroutine lockflight_unlock_and_lock_shared(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_shared(mutex%handle), stat)
+    call lockflight_detail_conclude(c_unlock_and_lock_shared(mutex%handle), stat)
   end subroutine
 
   !> From writer to upgrade holder: readers may share the lock.
   subroutine lockflight_unlock_and_lock_upgrade(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_upgrade(mutex%handle), stat)
+    call lockflight_detail_conclude(c_unlock_and_lock_upgrade(mutex%handle), stat)
   end subroutine
 
   !> From upgrade holder to reader.
   subroutine lockflight_unlock_upgrade_and_lock_shared(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude( &
-      c_shared_mutex_unlock_upgrade_and_lock_shared(mutex%handle), stat)
+    call lockflight_detail_conclude(c_unlock_upgrade_and_lock_shared(mutex%handle), stat)
   end subroutine
 
   ! ---- domains and named locks ----
@@ -830,11 +825,8 @@ contains
     character(len=:), allocatable, target :: group_text
     if (present(slots)) options%slots = int(slots, c_int)
     if (present(names)) options%names = unsigned(int(names, int64))
-    if (present(group_name)) then
-      group_text = trim(group_name) // c_null_char
-      options%group = c_loc(group_text)
-      options%mode = int(o"660", c_int)
-    end if
+    call pass_text(group_name, group_text, options%group)
+    if (present(group_name)) options%mode = int(o"660", c_int)
     if (present(group)) options%mode = merge(int(o"660", c_int), int(o"600", c_int), group)
     call lockflight_detail_conclude( &
       c_domain_open(trim(name) // c_null_char, options, domain%handle), stat)
@@ -869,16 +861,36 @@ contains
     integer, intent(out), optional :: stat
     character(len=:), allocatable, target :: kind_text, parameters_text
     type(c_named_options) :: options
-    if (present(kind)) then
-      kind_text = trim(kind) // c_null_char
-      options%kind = c_loc(kind_text)
-    end if
-    if (present(parameters)) then
-      parameters_text = trim(parameters) // c_null_char
-      options%parameters = c_loc(parameters_text)
-    end if
+    call pass_text(kind, kind_text, options%kind)
+    call pass_text(parameters, parameters_text, options%parameters)
     call lockflight_detail_conclude( &
       c_named_create(domain%handle, trim(name) // c_null_char, options, lock%handle), stat)
+  end subroutine
+
+  subroutine create_several(domain, lock, names, stat)
+    type(lockflight_domain), intent(in) :: domain
+    type(lockflight_named), intent(out) :: lock
+    character(len=*), intent(in) :: names(:)
+    integer, intent(out), optional :: stat
+    character(len=len(names) + 1), target :: texts(size(names))
+    type(c_ptr) :: at(size(names))
+    integer :: i
+    do i = 1, size(names)
+      texts(i) = trim(names(i)) // c_null_char
+      at(i) = c_loc(texts(i))
+    end do
+    call lockflight_detail_conclude( &
+      c_named_create_several(domain%handle, at, size(names, kind=c_int), lock%handle), stat)
+  end subroutine
+
+  subroutine create_semaphore(domain, lock, name, units, stat)
+    type(lockflight_domain), intent(in) :: domain
+    type(lockflight_named), intent(out) :: lock
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: units
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_create_semaphore( &
+      domain%handle, trim(name) // c_null_char, int(units, c_int), lock%handle), stat)
   end subroutine
 
   subroutine destroy_named(lock, stat)
@@ -890,58 +902,67 @@ contains
     call lockflight_detail_conclude(code, stat)
   end subroutine
 
-  subroutine lock_named(lock, stat)
+  function acquire_named(handle, mode, nanoseconds) result(code)
+    type(c_ptr), intent(in) :: handle
+    integer, intent(in) :: mode
+    integer(int64), intent(in) :: nanoseconds
+    integer(c_int) :: code
+    code = c_named_acquire(handle, int(mode, c_int), nanoseconds)
+  end function
+
+  function release_named(handle, mode) result(code)
+    type(c_ptr), intent(in) :: handle
+    integer, intent(in) :: mode
+    integer(c_int) :: code
+    select case (mode)
+    case (as_held); code = c_named_release(handle)
+    case (lockflight_shared); code = c_named_unlock_shared(handle)
+    case default; code = c_named_unlock(handle)
+    end select
+  end function
+
+  !> Holds the lock in that mode, lockflight_exclusive or lockflight_shared; without a mode, alone.
+  !> Waits at most so many seconds, which is an attempt if they are 0, and without them for ever.
+  !> `got`, or lockflight_busy in `stat`, says whether the time was over first; without both that is
+  !> an ERROR STOP. All other acquires of a named lock are this one with other names.
+  subroutine lockflight_acquire(lock, mode, seconds, got, stat)
     type(lockflight_named), intent(in) :: lock
+    integer, intent(in), optional :: mode
+    real(real64), intent(in), optional :: seconds
+    logical, intent(out), optional :: got
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_named_lock(lock%handle), stat)
+    integer :: as
+    integer(int64) :: limit
+    logical :: had
+    as = lockflight_exclusive
+    if (present(mode)) as = mode
+    limit = for_ever
+    if (present(seconds)) limit = nanoseconds_of(seconds)
+    call conclude_try(lock%acquire(lock%handle, as, limit), had, stat)
+    if (present(got)) then
+      got = had
+    else if (.not. (had .or. present(stat))) then
+      error stop "lockflight_acquire: not free in time, and the caller has no got and no stat"
+    end if
   end subroutine
 
-  subroutine try_lock_named(lock, got, stat)
+  !> Releases it in whichever mode it is held.
+  subroutine lockflight_release(lock, stat)
     type(lockflight_named), intent(in) :: lock
-    logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_named_try_lock(lock%handle), got, stat)
+    call lockflight_detail_conclude(lock%release(lock%handle, as_held), stat)
   end subroutine
 
-  subroutine try_lock_named_for(lock, seconds, got, stat)
+  !> The unit of a semaphore that this handle holds, from 0; -1: it is of locks.
+  subroutine lockflight_unit(lock, unit, stat)
     type(lockflight_named), intent(in) :: lock
-    real(real64), intent(in) :: seconds
-    logical, intent(out) :: got
+    integer, intent(out) :: unit
     integer, intent(out), optional :: stat
-    call conclude_try(c_named_try_lock_for(lock%handle, nanoseconds(seconds)), got, stat)
-  end subroutine
-
-  subroutine unlock_named(lock, stat)
-    type(lockflight_named), intent(in) :: lock
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_named_unlock(lock%handle), stat)
-  end subroutine
-
-  subroutine share_named(lock, stat)
-    type(lockflight_named), intent(in) :: lock
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_named_lock_shared(lock%handle), stat)
-  end subroutine
-
-  subroutine try_share_named(lock, got, stat)
-    type(lockflight_named), intent(in) :: lock
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_named_try_lock_shared(lock%handle), got, stat)
-  end subroutine
-
-  subroutine try_share_named_for(lock, seconds, got, stat)
-    type(lockflight_named), intent(in) :: lock
-    real(real64), intent(in) :: seconds
-    logical, intent(out) :: got
-    integer, intent(out), optional :: stat
-    call conclude_try(c_named_try_lock_shared_for(lock%handle, nanoseconds(seconds)), got, stat)
-  end subroutine
-
-  subroutine unshare_named(lock, stat)
-    type(lockflight_named), intent(in) :: lock
-    integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_named_unlock_shared(lock%handle), stat)
+    integer(c_int) :: number, code
+    number = -1
+    code = c_named_unit(lock%handle, number)
+    unit = int(number)
+    call lockflight_detail_conclude(code, stat)
   end subroutine
 
   !> The fencing token of this handle's last exclusive acquire; greater than all before it.

@@ -1,5 +1,6 @@
 // The C interface of domains: what its calls return.
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -419,6 +420,46 @@ TEST_F(CapiDomain, OneAcquireForAllModesAndLimits) {
   fine(lockflight_named_destroy(b), "destroy");
 }
 
+TEST_F(CapiDomain, TheHolderOfAnyOfSeveralLocksIsSaid) {
+  lockflight_named* both = nullptr;
+  lockflight_named* const two = lock("two");
+  const char* const names[]{"one", "two"};
+  fine(lockflight_named_create_several(domain_, names, 2, &both), "create_several");
+  lockflight_holder who{};
+  refused(lockflight_named_holder(both, &who), LOCKFLIGHT_UNKNOWN, "nobody holds");
+  std::thread([&] {
+    fine(lockflight_named_lock(two), "lock");
+    fine(lockflight_named_holder(both, &who), "holder");
+    EXPECT_EQ(who.holders, 1);
+    EXPECT_EQ(who.pid, getpid());
+    fine(lockflight_named_unlock(two), "unlock");
+  }).join();
+  fine(lockflight_named_destroy(both), "destroy");
+  fine(lockflight_named_destroy(two), "destroy");
+}
+
+TEST_F(CapiDomain, ASemaphoreIsANamedHandleToo) {
+  lockflight_named* slot = nullptr;
+  lockflight_named* const a = lock("a");
+  fine(lockflight_named_create_semaphore(domain_, "s", 2, &slot), "create_semaphore");
+  refused(lockflight_named_acquire(slot, LOCKFLIGHT_SHARED, 0), LOCKFLIGHT_WRONG_KIND,
+          "semaphore 's'");
+  int unit = -1;
+  refused(lockflight_named_unit(slot, &unit), LOCKFLIGHT_NOT_HELD, "unit of semaphore 's'");
+  fine(lockflight_named_acquire(slot, LOCKFLIGHT_EXCLUSIVE, 0), "acquire");
+  fine(lockflight_named_unit(slot, &unit), "unit");
+  EXPECT_EQ(unit, 0);
+  fine(lockflight_named_release(slot), "release");
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unit(a, &unit), "unit");
+  EXPECT_EQ(unit, -1);
+  fine(lockflight_named_unlock(a), "unlock");
+  refused(lockflight_named_create_semaphore(domain_, nullptr, 2, &slot), LOCKFLIGHT_INVALID,
+          "name NULL");
+  fine(lockflight_named_destroy(slot), "destroy");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
 TEST_F(CapiDomain, AHandleWhoseThreadHasEndedCanBeDestroyed) {
   lockflight_named* lock = nullptr;
   lockflight_semaphore* semaphore = nullptr;
@@ -434,6 +475,36 @@ TEST_F(CapiDomain, AHandleWhoseThreadHasEndedCanBeDestroyed) {
   refused(lockflight_named_owner_died(lock), LOCKFLIGHT_NOT_HELD, "lock 'left'");
   fine(lockflight_named_destroy(lock), "destroy");
   fine(lockflight_semaphore_destroy(semaphore), "destroy");
+}
+
+sigjmp_buf out_of_the_wait;
+
+TEST_F(CapiDomain, AJumpOutOfAWaitIsTold) {
+  lockflight_named* const a = lock("a");
+  std::atomic<int> step{0};
+  std::thread holder([&] {
+    lockflight_named* const theirs = lock("a");
+    fine(lockflight_named_lock(theirs), "lock");
+    step = 1;
+    while (step != 2) std::this_thread::yield();
+    fine(lockflight_named_unlock(theirs), "unlock");
+    fine(lockflight_named_destroy(theirs), "destroy");
+  });
+  while (step != 1) std::this_thread::yield();
+  const auto jumps = [](void*) -> int { siglongjmp(out_of_the_wait, 1); };
+  fine(lockflight_named_interrupt_with(a, jumps, nullptr), "interrupt_with");
+  if (sigsetjmp(out_of_the_wait, 1) == 0) {
+    static_cast<void>(lockflight_named_lock(a));
+    ADD_FAILURE() << "the wait has returned";
+  }
+  fine(lockflight_named_interrupt_with(a, nullptr, nullptr), "interrupt_with");
+  refused(lockflight_named_try_lock(a), LOCKFLIGHT_INTERRUPTED, "'a'");
+  EXPECT_EQ(lockflight_named_try_lock(a), LOCKFLIGHT_BUSY);
+  step = 2;
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unlock(a), "unlock");
+  holder.join();
+  fine(lockflight_named_destroy(a), "destroy");
 }
 
 TEST_F(CapiDomain, RefusesNull) {

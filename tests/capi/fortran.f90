@@ -280,6 +280,71 @@ contains
     call refused(stat, lockflight_unknown, name)
   end subroutine
 
+  !> The one acquire and its other names; several locks; a semaphore.
+  subroutine handles()
+    character(len=*), parameter :: name = "fortran-handles"
+    type(lockflight_domain) :: domain
+    type(lockflight_named) :: both, first, gpus, others(2)
+    integer(int64) :: moment
+    integer :: stat, unit
+    logical :: got
+    call lockflight_domain_remove(name, .true., stat)  ! of a run that was killed
+    call lockflight_domain_open(name, domain, slots=4, names=16)
+    call lockflight_create(domain, both, ["data ", "index"])
+    call lockflight_create(domain, first, "data")
+    call lockflight_create(domain, others(1), [character(len=4) ::], stat)
+    call refused(stat, lockflight_invalid, "no lock")
+    call lockflight_create(domain, others(1), ["a", "a"], stat)
+    call refused(stat, lockflight_invalid, "'a'")
+
+    call lockflight_acquire(both)
+    call lockflight_acquire(first, seconds=0.0_real64, got=got, stat=stat)
+    call refused(stat, lockflight_held, "'data'")
+    call require(.not. got, "what is refused is not got")
+    call lockflight_release(both)
+    call lockflight_release(both, stat)
+    call refused(stat, lockflight_not_held, "'data'")
+    call lockflight_acquire(both, lockflight_shared, 1.0_real64)
+    call lockflight_acquire(first, lockflight_shared, stat=stat)  ! two shares are one hold
+    call require(stat == lockflight_ok, "a thread does not share with itself")
+    call lockflight_unlock(both, stat)
+    call refused(stat, lockflight_not_held, "exclusively")
+    call lockflight_unlock_shared(both)
+    call lockflight_release(first)
+    call lockflight_acquire(first, 3, got=got, stat=stat)
+    call refused(stat, lockflight_invalid, "mode 3")
+    call system_clock(moment)
+    call lockflight_try_lock_until(first, moment, got)
+    call require(got, "a free lock is busy")
+    call lockflight_unlock(first)
+
+    call lockflight_create(domain, gpus, "gpu", 2)
+    call lockflight_unit(gpus, unit, stat)
+    call refused(stat, lockflight_not_held, "semaphore 'gpu'")
+    call lockflight_create(domain, others(1), "gpu", 2)
+    call lockflight_create(domain, others(2), name="gpu", units=2)
+    call lockflight_lock(gpus)
+    call lockflight_acquire(others(1), got=got)
+    call require(got, "a free unit is busy")
+    call lockflight_unit(others(1), unit)
+    call require(unit == 1, "another unit")
+    call lockflight_try_lock(others(2), got, stat)
+    call require(.not. got, "a third holder of two units")
+    call lockflight_acquire(others(2), lockflight_shared, stat=stat)
+    call refused(stat, lockflight_wrong_kind, "semaphore 'gpu'")
+    call lockflight_unlock(gpus)
+    call lockflight_release(others(1))
+    call lockflight_destroy(others(1))
+    call lockflight_release(others(1), stat)
+    call refused(stat, lockflight_invalid, "lock NULL")
+    call lockflight_destroy(both)
+    call lockflight_destroy(first)
+    call lockflight_destroy(gpus)
+    call lockflight_destroy(others(2))
+    call lockflight_domain_close(domain)
+    call lockflight_domain_remove(name, .true.)
+  end subroutine
+
   subroutine stop_here(me)
     type(lockflight_participant), intent(in) :: me
     type(lockflight_mutex) :: mutex
@@ -310,6 +375,7 @@ program fortran
   call refused(stat, lockflight_invalid, "words per rank")
 
   call named()
+  call handles()
   call lockflight_run(misuse, lockflight_config(ranks=1, threads=.true.))
   call lockflight_run(work, lockflight_config(levels="2x2"))
   ! Without `stat` a failure is an ERROR STOP of that rank, and the run fails.

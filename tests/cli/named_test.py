@@ -369,6 +369,9 @@ class Modes(NamedTest):
             self.assertEqual(self.run_program("top", DOMAIN, "--once", *of_group[group])[0], 0)
         self.assertEqual(self.run_well("domain", "forget", DOMAIN, "jobs", *of_group["61001"]),
                          "forgot jobs\n")
+        code, _, err = self.run_program("domain", "forget", DOMAIN, "jobs", *of_group["61001"])
+        self.assertEqual(code, 2)
+        self.assertIn(f"; 'lockflight domain show {DOMAIN} --mode 0660 --group 61001' lists them", err)
         self.run_well("domain", "remove", DOMAIN, *of_group["61001"])
         self.assertEqual(self.run_program("who", "jobs", DOMAIN, "--mode", "0660")[0], 0)
 

@@ -61,6 +61,20 @@ class Nested(NamedTest):
         self.assertEqual(self.run_all("jobs", command=[PROGRAM, "run", "--domain", other, "jobs", "--",
                                                        "echo", "ran"]), (0, "ran\n", ""))
 
+    def test_both_share_and_a_writer_waits_between_them(self):
+        """The inner run says what it waits for, also if that was not asked for."""
+        inner = f"{PROGRAM} run --domain {DOMAIN} --shared --timeout 2 jobs -- true 2> said"
+        outer, _ = self.hold(f"until [ -e go ]; do sleep 0.01; done; {inner}; exit $?",
+                             options=["--shared"])
+        writer = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
+        self.addCleanup(self.end, writer)
+        self.wait_for_waiters(1)
+        self.write("go", "")
+        self.assertEqual(outer.wait(timeout=20), 1)
+        self.assertRegex(self.read("said"), r"^lockflight run: waiting for 'jobs', held by sh .*\n"
+                                            r"lockflight run: lock 'jobs' was not free in time")
+        self.assertEqual(writer.wait(timeout=10), 0)
+
     def test_a_semaphore_without_a_free_unit(self):
         self.assert_refused(self.nested(outer_options=["--slots", "1"],
                                         inner_options=["--slots", "1"]))

@@ -1,6 +1,6 @@
 // Waits that were given up: by a time limit, and by a jump out of the call.
 #include <setjmp.h>
-#include <sys/time.h>
+#include <signal.h>
 
 #include <atomic>
 
@@ -71,7 +71,7 @@ TEST(DomainGivenUp, AThreadThatEndsWhileItHoldsHasDied) {
   }).join();
   m.unlock();
   named_mutex b(d, "b");
-  ASSERT_TRUE(b.try_lock_for(1s));
+  ASSERT_TRUE(b.try_lock_for(5s));
   EXPECT_TRUE(b.owner_died());
   EXPECT_EQ(d.deaths(), 1u);
   b.unlock();
@@ -79,87 +79,122 @@ TEST(DomainGivenUp, AThreadThatEndsWhileItHoldsHasDied) {
 
 sigjmp_buf out_of_the_wait;
 
-class DomainJumps : public testing::TestWithParam<const char*> {};
+/// Acquires, until a signal ends that by a jump.
+void jump_out_of(named_handle& lock) {
+  struct sigaction to {};
+  to.sa_handler = [](int) { siglongjmp(out_of_the_wait, 1); };
+  sigaction(SIGUSR1, &to, nullptr);
+  if (sigsetjmp(out_of_the_wait, 1) == 0) lock.acquire();
+}
+
+class DomainJumps : public testing::TestWithParam<const char*> {
+ protected:
+  /// Sends the signal when that process waits.
+  void make_jump(const child& process) const {
+    const auto waits = [&] {
+      for (const domain_lock& lock : d_.locks())
+        for (const lock_user& use : lock.users)
+          if (use.pid == process.pid() && use.waits()) return true;
+      return false;
+    };
+    while (!waits()) usleep(500);
+    kill(process.pid(), SIGUSR1);
+  }
+  own_domain own_;
+  domain d_ = domain::open(own_.name());
+};
 
 TEST_P(DomainJumps, OutOfAWaitAreToldAndHurtNobody) {
-  const own_domain own;
-  const auto d = domain::open(own.name());
   auto& step = shared_words<std::atomic<int>>();
-  child holder([&] {
-    named_lock theirs(domain::attach(own.name()), "a", {.kind = GetParam()});
-    theirs.lock();
-    step = 1;
-    while (step != 2) usleep(500);
-    theirs.unlock();
-    while (true) pause();
-    return 0;
-  });
-  while (step != 1) usleep(500);
+  const named_lock_options kind{.kind = GetParam()};
+  named_lock m(d_, "a", kind);
+  m.lock();
+  constexpr int jumps = 5;
   child jumper([&] {
-    named_lock mine(domain::attach(own.name()), "a", {.kind = GetParam()});
-    named_lock another(domain::attach(own.name()), "b", {.kind = GetParam()});
+    named_lock mine(domain::attach(own_.name()), "a", kind);
+    named_lock another(domain::attach(own_.name()), "b", kind);
     another.lock();
-    struct sigaction to {};
-    to.sa_handler = [](int) { siglongjmp(out_of_the_wait, 1); };
-    sigaction(SIGALRM, &to, nullptr);
-    constexpr int times = 5;
+    const auto told = [&] {
+      return refusal_of([&] { mine.lock(); }).first ==
+             static_cast<int>(domain_error::reason::interrupted);
+    };
     static int i = 0;  // a jump changes no static variable
-    for (; i < times; ++i) {
-      if (sigsetjmp(out_of_the_wait, 1) == 0) {
-        const itimerval soon{{}, {0, 20'000 + 7'000 * i}};
-        setitimer(ITIMER_REAL, &soon, nullptr);
-        mine.lock();
-        return 20;
-      }
-      const int why = refusal_of([&] { mine.lock(); }).first;
-      CHECK_OR_RETURN(why == static_cast<int>(domain_error::reason::interrupted));
+    for (; i < jumps; ++i) {
+      step = 2 * i + 1;
+      jump_out_of(mine);
+      if (i < jumps - 1) CHECK_OR_RETURN(told());
     }
     another.unlock();
-    if (sigsetjmp(out_of_the_wait, 1) == 0) {
-      const itimerval soon{{}, {0, 20'000}};
-      setitimer(ITIMER_REAL, &soon, nullptr);
-      mine.lock();
-      return 21;
-    }
-    step = 2;  // the queue has the one that jumped in it
-    named_lock third(domain::attach(own.name()), "c", {.kind = GetParam()});
-    third.lock();
-    third.unlock();
-    while (step != 3) usleep(500);
-    CHECK_OR_RETURN(refusal_of([&] { mine.lock(); }).first ==
-                    static_cast<int>(domain_error::reason::interrupted));
+    another.lock();  // others are not concerned
+    step = 100;
+    while (step != 101) usleep(500);
+    CHECK_OR_RETURN(told());
     mine.lock();
     mine.unlock();
-    another.lock();
     another.unlock();
-    step = 4;
-    while (true) pause();
     return 0;
   });
-  while (step != 2) {
-    int status = 0;
-    ASSERT_EQ(waitpid(jumper.pid(), &status, WNOHANG), 0) << WEXITSTATUS(status);
-    usleep(500);
+  for (int i = 0; i < jumps; ++i) {
+    while (step != 2 * i + 1) usleep(500);
+    make_jump(jumper);
   }
-  named_lock m(d, "a", {.kind = GetParam()});
-  const auto before = std::chrono::steady_clock::now();
-  m.lock();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
+  while (step != 100) usleep(500);
+  const auto next = [&] {
+    return child([&] {
+      named_lock theirs(domain::attach(own_.name()), "a", kind);
+      theirs.lock();
+      const bool had_died = theirs.owner_died();
+      theirs.unlock();
+      exit(had_died ? 1 : 0);
+      return 2;
+    });
+  };
+  // The queue has the one that jumped in it, and two behind it.
+  child first = next();
+  child second = next();
+  m.unlock();
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(second.wait(), 0);
+  step = 101;
+  EXPECT_EQ(jumper.wait(), 0);
+  EXPECT_TRUE(m.try_lock());
   EXPECT_FALSE(m.owner_died());
   m.unlock();
-  step = 3;
-  while (step != 4) {
-    int status = 0;
-    ASSERT_EQ(waitpid(jumper.pid(), &status, WNOHANG), 0) << WEXITSTATUS(status);
-    usleep(500);
-  }
-  constexpr int times = 100;
-  for (int i = 0; i < times; ++i) {
-    m.lock();
-    EXPECT_FALSE(m.owner_died());
-    m.unlock();
-  }
-  EXPECT_EQ(d.deaths(), 0u);
+  EXPECT_EQ(next().wait(), 0);
+}
+
+// The waiter at the head of a semaphore's queue holds the queue.
+TEST(DomainJumpsOfSemaphores, OutOfAWaitAtTheHeadOfASemaphoreIsUndone) {
+  const own_domain own;
+  const domain d = domain::open(own.name());
+  auto& step = shared_words<std::atomic<int>>();
+  named_semaphore ours(d, "s", 1);
+  ASSERT_TRUE(ours.try_acquire());
+  child jumper([&] {
+    named_semaphore mine(domain::attach(own.name()), "s", 1);
+    jump_out_of(mine);
+    CHECK_OR_RETURN(refusal_of([&] { mine.acquire(); }).first ==
+                    static_cast<int>(domain_error::reason::interrupted));
+    step = 1;
+    while (step != 2) usleep(500);
+    mine.acquire();
+    mine.release();
+    return 0;
+  });
+  while (std::ranges::none_of(d.users_of("s"), &lock_user::waits)) usleep(500);
+  usleep(20'000);  // it is at the head by then, and waits there
+  kill(jumper.pid(), SIGUSR1);
+  while (step != 1) usleep(500);
+  ours.release();
+  child next([&] {
+    named_semaphore theirs(domain::attach(own.name()), "s", 1);
+    CHECK_OR_RETURN(theirs.try_acquire_for(std::chrono::seconds(20)));
+    theirs.release();
+    return 0;
+  });
+  EXPECT_EQ(next.wait(), 0);
+  step = 2;
+  EXPECT_EQ(jumper.wait(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, DomainJumps,

@@ -41,7 +41,7 @@ int perform(std::string_view task, const std::string& domain_name) {
   }
   named_shared_mutex m(d, "a");
   const bool shared = task == "shares";
-  CHECK_OR_RETURN(shared ? m.try_lock_shared_for(2s) : m.try_lock_for(2s));
+  CHECK_OR_RETURN(shared ? m.try_lock_shared_for(5s) : m.try_lock_for(5s));
   CHECK_OR_RETURN(shared || m.owner_died());
   shared ? m.unlock_shared() : m.unlock();
   return 0;
@@ -97,7 +97,7 @@ TEST(DomainImages, NobodyWaitsForTheFormerImageOfAProcessThatHasOpenedTheDomain)
     }
     close(pipe_ends[0]);
     named_mutex m(d, "a");
-    ASSERT_TRUE(m.try_lock_for(1s));
+    ASSERT_TRUE(m.try_lock_for(5s));
     EXPECT_EQ(m.owner_died(), !shares);
     m.mark_consistent();
     m.unlock();
@@ -121,7 +121,7 @@ TEST(DomainImages, AnyThreadMayBecomeTheNewImage) {
   });
   EXPECT_EQ(it.wait(), 0);
   named_mutex b(d, "b");
-  ASSERT_TRUE(b.try_lock_for(1s));
+  ASSERT_TRUE(b.try_lock_for(5s));
   EXPECT_TRUE(b.owner_died());
   b.unlock();
 }
@@ -133,7 +133,7 @@ TEST(DomainImages, AnImageThatMapsTheFileTwiceCannotKnow) {
   const auto d = domain::open(own.name());
   EXPECT_EQ(holder_that_becomes("copy", own).wait(), 0);
   named_mutex m(d, "a");
-  ASSERT_TRUE(m.try_lock_for(1s));
+  ASSERT_TRUE(m.try_lock_for(5s));
   EXPECT_TRUE(m.owner_died());
   m.unlock();
 }

@@ -41,7 +41,8 @@ namespace lockflight::lock {
 
 /// On a machine of one node. A handle belongs to one participant. If a port operation throws, the
 /// acquire has not happened or the release is complete: the handle holds nothing and can be used
-/// again.
+/// again. If a call never returns, since the program has jumped out of it, the next acquire throws
+/// not_returned, and the handle can be used again.
 template <template <class> class Inside, rma::mortal_port Port>
 class robust final : robust_handle<Inside, Port> {
   using base = robust_handle<Inside, Port>;

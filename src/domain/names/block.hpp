@@ -29,7 +29,7 @@ constexpr std::uint32_t present_word = block.generation().index;
 constexpr std::uint32_t died_word = block.died().index;
 constexpr std::uint32_t serial_word = block.beside().index;
 static_assert(class_word == serial_word + 1);         // 1 + the class, as long as there is a block
-constexpr std::uint32_t next_word = serial_word + 2;   // the line of the next of the chain, or free
+constexpr std::uint32_t next_word = serial_word + 2;  // the line of the next of the chain, or free
 constexpr std::uint32_t tokens_before_word = serial_word + 3;
 constexpr std::uint32_t token_word = block.token().index;
 constexpr std::uint32_t maker_word = block.beside_b().index;  // its process

@@ -138,17 +138,25 @@ domain_elsewhere domain::elsewhere(std::string_view name) const {
   return found;
 }
 
+std::vector<domain_lock> domain::locks_on_all_hosts(std::vector<std::string>* silent) const {
+  std::vector<domain_lock> all = locks();
+  domain_elsewhere there = elsewhere();
+  if (silent != nullptr) *silent = std::move(there.silent);
+  for (domain_lock& lock : there.locks) {
+    auto at = std::ranges::lower_bound(all, lock.name, {}, &domain_lock::name);
+    if (at == all.end() || at->name != lock.name) {
+      at = all.insert(at, domain_lock{});
+      at->name = lock.name;
+    }
+    std::ranges::move(lock.users, std::back_inserter(at->users));
+    detail::sort_users(at->users);
+  }
+  return all;
+}
+
 std::vector<lock_circle> domain::circles() const {
   const auto find = [this] {
-    std::vector<domain_lock> all = locks();
-    for (domain_lock& there : elsewhere().locks) {
-      const auto here = std::ranges::find(all, there.name, &domain_lock::name);
-      if (here == all.end())
-        all.push_back(std::move(there));
-      else
-        std::ranges::move(there.users, std::back_inserter(here->users));
-    }
-    return detail::circles_among(all, detail::parent_of_process);
+    return detail::circles_among(locks_on_all_hosts(), detail::parent_of_process);
   };
   std::vector<lock_circle> found = find();
   if (found.empty()) return found;

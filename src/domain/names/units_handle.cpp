@@ -122,6 +122,7 @@ class units_handle final : public handle {
 
  private:
   [[nodiscard]] bool take_unit(limit patience);
+  [[noreturn]] void undo_jump();
   /// Null if there was none.
   [[nodiscard]] one_lock* last() const {
     return last_ < 0 ? nullptr : units_[static_cast<std::size_t>(last_)].get();
@@ -214,6 +215,7 @@ bool units_handle::take_unit(limit patience) {
   if (held() != mode::none)
     throw domain_error(domain_error::reason::held,
                        "semaphore " + shown(name()) + ": this handle holds a unit already");
+  if (queue_.held() != mode::none) undo_jump();
   const rma::deadline until{
       patience.is_attempt() ? 0 : shm::detail::ns_from_now(patience.nanoseconds())};
   const std::uint64_t since = now_ns();
@@ -233,6 +235,16 @@ bool units_handle::take_unit(limit patience) {
     if (how == head_step::had && &last()->file() == &queue_.file()) return true;
     if (how == head_step::had) lock::release_unit(*this);
   }
+}
+
+// The program has left an acquire at the head of the queue by siglongjmp.
+void units_handle::undo_jump() {
+  set_head_waits(false);
+  queue_.give(mode::exclusive);
+  throw domain_error(domain_error::reason::interrupted,
+                     "semaphore " + shown(name()) +
+                         ": the program jumped out of this handle's last acquire, which is undone "
+                         "now (the next acquire can succeed)");
 }
 
 void units_handle::release(mode as) {

@@ -1,7 +1,7 @@
 // Locks of single bytes of a file, which the kernel keeps for an open file (fcntl, F_OFD_SETLK):
 // they end when the last process that has that open file ends, becomes another program, or closes
-// it. So a byte that one process has locked tells all others, also those in other namespaces, that
-// it is there. A lock excludes no read and no write.
+// it and unmaps what it has mapped from it. So a byte that one process has locked tells all others,
+// also those in other namespaces, that it is there. A lock excludes no read and no write.
 #pragma once
 
 #include <fcntl.h>

@@ -26,6 +26,7 @@ struct of_process {
   std::array<int, 64> to_close{};  // 1 + the descriptor, or 0
 };
 of_process* forked;
+bool kernel_wipes = false;
 
 // What our parent has left to us, before anything else of ours is used.
 void begin_child() {
@@ -37,7 +38,9 @@ void begin_child() {
 
 void after_fork_in_child() {
   image_words& page = *image_page.load();
-  page.number.store(0);  // where the kernel does not wipe the page
+  // Another handler may have used us before this one.
+  if (kernel_wipes && page.child.load() == all_done) return;
+  page.number.store(0);
   begin_child();
   page.child.store(all_done);
   forked->mutex.unlock();
@@ -47,7 +50,7 @@ image_words* wiped_page() {
   const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   rma::ensure(at != MAP_FAILED, "there is memory for a page");
-  static_cast<void>(madvise(at, bytes, MADV_WIPEONFORK));
+  kernel_wipes = madvise(at, bytes, MADV_WIPEONFORK) == 0;
   auto* const made = new (at) image_words{};
   made->child.store(all_done);
   return made;

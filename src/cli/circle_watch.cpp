@@ -1,0 +1,45 @@
+#include "cli/circle_watch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/named.hpp"
+#include "cli/standard_error.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+bool is_us(const circle_member& each) {
+  return each.user.host.empty() && !each.user.has_foreign_pid && each.user.pid == getpid();
+}
+
+/// How many members have waited for a shorter time than this process.
+std::ptrdiff_t younger_members(const lock_circle& circle) {
+  const auto us = std::ranges::find_if(circle, is_us);
+  return std::ranges::count_if(
+      circle, [&](const circle_member& each) { return each.user.for_ns < us->user.for_ns; });
+}
+
+}  // namespace
+
+bool circle_watch::is_to_end(const domain& in, bool holds) {
+  constexpr std::chrono::seconds most_pause{16};
+  if (!holds || (!says_ && !ends_) || clock::now() < next_) return has_ended_;
+  const auto circles = in.circles();
+  const auto ours = std::ranges::find_if(
+      circles, [](const lock_circle& each) { return std::ranges::any_of(each, is_us); });
+  const bool is_in_one = ours != circles.end();
+  pause_ = is_in_one ? std::chrono::seconds(1) : std::min(2 * pause_, most_pause);
+  next_ = clock::now() + pause_;
+  if (!is_in_one) return times_seen_ = 0, false;
+  message_.clear();
+  if (times_seen_++ == 0 && says_) say("this run waits in a circle: " + circle_text(*ours));
+  const bool is_on_this_host =
+      std::ranges::all_of(*ours, [](const circle_member& each) { return each.user.host.empty(); });
+  has_ended_ = ends_ && is_on_this_host && times_seen_ > younger_members(*ours);
+  if (has_ended_) say("this run gives up, so that the others of the circle can go on");
+  return has_ended_;
+}
+
+}  // namespace lockflight::cli
