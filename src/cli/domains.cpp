@@ -313,7 +313,8 @@ command domain_command() {
            "forgets the lock NAME of a domain, unless somebody holds or awaits it; the next use "
            "of the name makes the lock anew.",
            "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
-           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}, with a \"group\" if the mode is 0660. The JSON of show is {\"name\", "
+           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}, with a "
+           "\"group\" if the mode is 0660. The JSON of show is {\"name\", "
            "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
            "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
