@@ -155,6 +155,29 @@ def test_a_thread_has_its_loop_acquire_and_release(domain):
         assert not mutex.owner_died
 
 
+def test_a_helper_whose_task_ends_while_it_waits(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def begins():
+        return asyncio.ensure_future(mutex.__aenter__())
+
+    async def body():
+        async with mutex:  # one helper waits for its turn among tasks, and one for a thread
+            helper = await asyncio.ensure_future(begins())
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(helper, 10)
+        with Elsewhere(mutex):
+            helper = await asyncio.ensure_future(begins())
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(helper, 10)
+
+    asyncio.run(body())
+    until(lambda: not mutex.users())
+    with mutex:
+        assert not mutex.owner_died
+
+
 WAYS = [
     lambda domain: Mutex("a", domain=domain),
     lambda domain: SharedMutex("a", domain=domain).within(5),

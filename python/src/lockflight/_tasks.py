@@ -92,20 +92,35 @@ def _error(reason: str, text: str) -> _core.DomainError:
 
 
 class Hold:
-    """What a task holds by one lock object, and the thread that holds for it."""
+    """What a task holds by one lock object, or is about to. It is noted before the acquire begins, so
+    that whatever exception ends the task, a signal handler's too, ends the hold as well."""
 
     again = 0  # acquires of a reentrant lock beside the first
+    gate: Optional[_Gate] = None
     owner: Any = None
 
-    def __init__(
-        self, lock: "Named", shared: bool, worker: _workers.Worker, gate: Optional[_Gate]
-    ) -> None:
-        self.lock, self.shared, self.worker, self.gate = lock, shared, worker, gate
+    def __init__(self, lock: "Named", shared: bool, acquire: _workers.Acquire) -> None:
+        self.lock, self.shared, self.acquire = lock, shared, acquire
+        self._given = _workers.Once()
 
-    def abandon(self) -> None:
+    @property
+    def worker(self) -> _workers.Worker:
+        """The thread that holds."""
+        assert self.acquire.worker is not None
+        return self.acquire.worker
+
+    def give(self, as_death: bool = False) -> Optional[BaseException]:
+        """In the thread of the worker. The first time only: later the thread serves others."""
+        if not self._given.is_first():
+            return None
+        return _workers.give(self.worker, [(self.lock, self.shared)], as_death)
+
+    def drop(self, as_death: bool) -> None:
         """In any thread."""
-        part, worker = (self.lock, self.shared), self.worker
-        worker.post_end(lambda: _workers.give(worker, [part], as_death=True))
+        if self.acquire.is_done:
+            self.worker.post_end(lambda: self.give(as_death))
+        else:
+            self.acquire.give_up()
         if self.gate is not None:
             self.gate.leave()
 
@@ -120,7 +135,7 @@ class TaskHolds:
         self._of_parent = 0
 
     def of(self, task: _Task) -> "List[Hold]":
-        return self._holds.get(id(task), [])
+        return [hold for hold in self._holds.get(id(task), []) if hold.acquire.is_done]
 
     def hold_of(self, lock: "Named") -> Hold:
         """That of the current task."""
@@ -147,7 +162,7 @@ class TaskHolds:
 
     def end(self, task: _Task, hold: Hold) -> None:
         """The hold belongs to nobody from now on."""
-        holds = self.of(task)
+        holds = self._holds.get(id(task), [])
         if hold in holds:
             holds.remove(hold)
             hold.owner = None
@@ -160,7 +175,7 @@ class TaskHolds:
 
     def _abandon(self, key: int) -> None:
         for hold in self._holds.pop(key, []):
-            hold.abandon()
+            hold.drop(as_death=True)
 
     def leaves_hold_of_parent(self) -> bool:
         if self._of_parent == 0:
@@ -171,7 +186,7 @@ class TaskHolds:
     def after_fork(self) -> None:
         """The child holds nothing, but may leave blocks in which its parent holds."""
         for holds in self._holds.values():
-            self._of_parent += sum(1 + hold.again for hold in holds)
+            self._of_parent += sum(1 + hold.again for hold in holds if hold.acquire.is_done)
         self._holds.clear()
         self._gates.clear()
 
@@ -200,29 +215,22 @@ async def enter(way: "Way", task: _Task) -> Any:
 async def _acquire(
     way: "Way", parts: "List[Tuple[Named, bool]]", task: _Task, until: Optional[float]
 ) -> None:
-    gates: "Dict[Named, _Gate]" = {}
-    holds: List[Hold] = []
-    acquire: Optional[_workers.Acquire] = None
+    acquire = _workers.Acquire(way, parts, until)
+    holds = [Hold(lock, shared, acquire) for lock, shared in parts]
     try:
-        for lock, shared in parts:
-            if lock._excludes and not shared:
-                gate = await lock._tasks.pass_gate(until)
-                if gate is None:
-                    name = lock.name
+        for hold in holds:
+            hold.lock._tasks.begin(task, hold)
+        for hold in holds:
+            if hold.lock._excludes and not hold.shared:
+                hold.gate = await hold.lock._tasks.pass_gate(until)
+                if hold.gate is None:
+                    name = hold.lock.name
                     raise await _workers.call_aside(lambda: way._not_acquired(name))
-                gates[lock] = gate
-        acquire = _workers.Acquire(way, parts, until)
-        worker = await acquire.finish(all(lock._tasks.may_poll for lock, _ in parts))
-        for lock, shared in parts:
-            holds.append(Hold(lock, shared, worker, gates.get(lock)))
-            lock._tasks.begin(task, holds[-1])
+        await acquire.finish(all(lock._tasks.may_poll for lock, _ in parts))
     except BaseException:
         for hold in holds:
+            hold.drop(as_death=False)
             hold.lock._tasks.end(task, hold)
-        if holds and acquire is not None:
-            acquire.give_up()
-        for gate in gates.values():
-            gate.leave()
         raise
 
 
@@ -245,7 +253,7 @@ async def leave(way: "Way", task: _Task) -> None:
         if hold.again > 0:
             hold.again -= 1
             continue
-        replies.append(hold.worker.post_give(hold.lock, hold.shared))
+        replies.append(hold.worker.post_give(hold.give))
         hold.lock._tasks.end(task, hold)
     try:
         for reply in replies:

@@ -84,10 +84,10 @@ class Worker:
 
         self.post(job)
 
-    def post_give(self, lock: "Named", shared: bool) -> "Reply":
-        """Of an error, which is its outcome."""
+    def post_give(self, give: Callable[[], Optional[BaseException]]) -> "Reply":
+        """The outcome is the error that `give` returns."""
         reply = Reply()
-        self.post_end(lambda: reply.send(None, give(self, [(lock, shared)])))
+        self.post_end(lambda: reply.send(None, give()))
         return reply
 
     async def call(self, call: Callable[[], Any]) -> Any:
@@ -143,7 +143,11 @@ class Reply:
         return await self._future
 
 
-class _Once:
+def _gone() -> asyncio.CancelledError:
+    return asyncio.CancelledError("the task that called __aenter__ has ended")
+
+
+class Once:
     """Something of which one thread is the first."""
 
     def __init__(self) -> None:
@@ -163,15 +167,16 @@ class Acquire:
         self.size = len(parts)
         self.refused_by: "List[_Poller]" = []  # those that hold one of the locks for another task
         self._cancellation = _core.Cancellation()
-        self._decided = _Once()  # whether the thread or the task has come to an end
-        self._dropped = _Once()
+        self._decided = Once()  # whether the thread or the task has come to an end
+        self._dropped = Once()
         self._got = False
         self._reply = Reply()
-        self._worker: Optional[Worker] = None
+        self.worker: Optional[Worker] = None
         self.is_over = False  # the task has gone away
+        self.is_done = False  # the worker holds, and the task knows
 
-    async def finish(self, may_poll: bool) -> Worker:
-        """A worker that holds. Without `may_poll` the wait is always in a thread of its own, for
+    async def finish(self, may_poll: bool) -> None:
+        """Until the worker holds. Without `may_poll` the wait is always in a thread of its own, for
         locks of which an attempt takes long."""
         if not may_poll or _take_seat():
             self.wait_in_thread(has_seat=may_poll)
@@ -182,18 +187,22 @@ class Acquire:
         except BaseException:
             self.give_up()
             raise
+        if self.is_over:
+            error = _gone()
         if error is not None:
             raise error
-        assert self._worker is not None
-        return self._worker
+        self.is_done = True
 
     def give_up(self) -> None:
-        """The task wants it no more, whether it waits or has it."""
+        """The task wants it no more, whether it waits or has it. In any thread."""
+        if self.is_over:
+            return
         self.is_over = True
         self._cancellation.cancel()
+        self._reply.send(None, _gone())  # for another task that waits for it
         if not self._decided.is_first():  # the thread has the result, or has failed
-            assert self._worker is not None
-            self._worker.post_end(self._drop)
+            assert self.worker is not None
+            self.worker.post_end(self._drop)
 
     @property
     def is_late(self) -> bool:
@@ -202,7 +211,7 @@ class Acquire:
     def wait_in_thread(self, has_seat: bool) -> None:
         if self.is_over:  # at a poller
             return _give_seat() if has_seat else None
-        worker = self._worker = borrow()
+        worker = self.worker = borrow()
         worker.post(lambda: self._acquire(worker, has_seat))
 
     # In the thread of the worker:
@@ -226,28 +235,28 @@ class Acquire:
             error = error or found
         if error is None and got is not True:
             return None if got is None else False
-        self._worker = poller
+        self.worker = poller
         self._decide(error is None, error)
         return True
 
     def _decide(self, got: bool, error: Optional[BaseException]) -> None:
-        assert self._worker is not None
+        assert self.worker is not None
         self._got = got
         if got:
-            self._worker.holds(self.size)
+            self.worker.holds(self.size)
         if not self._decided.is_first() or not self._reply.send(None, error):
             self._drop()  # nobody waits for it
         elif error is not None and self._dropped.is_first():
-            self._worker.is_free(0)
+            self.worker.is_free(0)
 
     def _drop(self) -> None:
         if not self._dropped.is_first():
             return
-        assert self._worker is not None
+        assert self.worker is not None
         if self._got:
-            give(self._worker, self._parts)
+            give(self.worker, self._parts)
         else:
-            self._worker.is_free(0)
+            self.worker.is_free(0)
 
 
 class _Poller(Worker):
