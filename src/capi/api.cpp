@@ -10,23 +10,23 @@
 namespace lockflight::capi {
 namespace {
 
-using catalogue::exclusive_hold;
 using catalogue::hold;
-using catalogue::no_hold;
-using catalogue::shared_hold;
-using catalogue::upgrade_hold;
 
 lockflight_participant& participant(lockflight_participant* me) {
   return need(me, "me",
               "a participant, from lockflight_run, lockflight_join_mpi or lockflight_join_ucx");
 }
 
+[[noreturn, gnu::cold]] void refuse_destroyed(const handle& of) {
+  throw std::invalid_argument("mutex " + of.name +
+                              ", which is destroyed (accepted: one that is not)");
+}
+
 /// The handle, unless it is NULL or destroyed.
-handle& live(handle* given) {
+inline handle& live(handle* given) {
   handle& found = need(given, "mutex", "one that lockflight_mutex_create or its like has made");
-  if (!found.lock)
-    throw std::invalid_argument("mutex " + found.name +
-                                ", which is destroyed (accepted: one that is not)");
+  if (!found.lock) [[unlikely]]
+    refuse_destroyed(found);
   return found;
 }
 
@@ -54,23 +54,39 @@ handle& live_upgradable(handle* given) {
   return found;
 }
 
-void require_free(const handle& of, const char* call) {
-  if (of.held != no_hold)
-    throw refusal(LOCKFLIGHT_HELD, std::string(call) + " of " + of.name +
-                                       ", which this participant holds already (accepted: a lock "
-                                       "that it does not hold)");
+[[noreturn, gnu::cold]] void refuse_held(const handle& of, const char* call) {
+  throw refusal(LOCKFLIGHT_HELD, std::string(call) + " of " + of.name +
+                                     ", which this participant holds already (accepted: a lock "
+                                     "that it does not hold)");
+}
+
+inline void require_free(const handle& of, const char* call) {
+  if (of.held != hold::none) [[unlikely]]
+    refuse_held(of, call);
 }
 
 [[nodiscard]] const char* described(hold how) {
-  if (how.for_upgrade) return "holds for upgrade";
-  if (how.as == mode::none) return "does not hold";
-  return how.as == mode::exclusive ? "holds exclusively" : "holds with other readers";
+  switch (how) {
+    case hold::shared:
+      return "holds with other readers";
+    case hold::exclusive:
+      return "holds exclusively";
+    case hold::upgrade:
+      return "holds for upgrade";
+    case hold::none:
+      break;
+  }
+  return "does not hold";
 }
 
-void require_held(const handle& of, hold how, const char* call) {
-  if (of.held != how)
-    throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
-                                           ", which this participant " + described(of.held));
+[[noreturn, gnu::cold]] void refuse_not_held(const handle& of, const char* call) {
+  throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
+                                         ", which this participant " + described(of.held));
+}
+
+inline void require_held(const handle& of, hold how, const char* call) {
+  if (of.held != how) [[unlikely]]
+    refuse_not_held(of, call);
 }
 
 // ---- creating ----
@@ -102,23 +118,25 @@ int destroy(handle* given) {
 // ---- locking ----
 
 /// The handle, if it can be held so.
-handle& live_for(handle* given, hold how) {
-  if (how.for_upgrade) return live_upgradable(given);
-  return how.as == mode::shared ? live_shared(given) : live(given);
+inline handle& live_for(handle* given, hold how) {
+  if (how == hold::upgrade) return live_upgradable(given);
+  return how == hold::shared ? live_shared(given) : live(given);
 }
 
-int acquire(handle* given, hold how, limit patience, const char* call, bool leaves = false) {
+// Inlined, so that a function of the interface is as short as its own case.
+[[gnu::always_inline]] inline int acquire(handle* given, hold how, limit patience, const char* call,
+                                          bool leaves = false) {
   return guarded([&] {
     handle& it = live_for(given, how);
     require_free(it, call);
     if (leaves)
       need_ability(
           it,
-          how == shared_hold ? &catalogue::abilities::times_shared : &catalogue::abilities::times,
+          how == hold::shared ? &catalogue::abilities::times_shared : &catalogue::abilities::times,
           "a waiter cannot leave");
     any_lock& lock = *it.lock;
-    const bool had =
-        how.for_upgrade ? lock.turn(no_hold, how, patience) : lock.acquire(how.as, patience);
+    const bool had = how == hold::upgrade ? lock.turn(hold::none, how, patience)
+                                          : lock.acquire(static_cast<mode>(how), patience);
     if (!had) return LOCKFLIGHT_BUSY;
     it.held = how;
     return LOCKFLIGHT_OK;
@@ -155,15 +173,15 @@ int try_lock_until(handle* given, hold how, const timespec* moment) {
   return code == LOCKFLIGHT_OK ? try_lock_for(given, how, patience) : code;
 }
 
-int unlock(handle* given, hold how) {
+[[gnu::always_inline]] inline int unlock(handle* given, hold how) {
   return guarded([&] {
     handle& it = live_for(given, how);
     require_held(it, how, "unlock");
-    it.held = no_hold;
-    if (how.for_upgrade)
-      static_cast<void>(it.lock->turn(how, no_hold, limit::for_ever()));
+    it.held = hold::none;
+    if (how == hold::upgrade)
+      static_cast<void>(it.lock->turn(how, hold::none, limit::for_ever()));
     else
-      it.lock->release(how.as);
+      it.lock->release(static_cast<mode>(how));
     return LOCKFLIGHT_OK;
   });
 }
@@ -264,80 +282,81 @@ int lockflight_mutex_destroy(lockflight_mutex* mutex) { return capi::destroy(mut
 int lockflight_shared_mutex_destroy(lockflight_shared_mutex* mutex) { return capi::destroy(mutex); }
 
 int lockflight_mutex_lock(lockflight_mutex* mutex) {
-  return capi::lock(mutex, capi::exclusive_hold);
+  return capi::lock(mutex, capi::hold::exclusive);
 }
 int lockflight_mutex_try_lock(lockflight_mutex* mutex) {
-  return capi::try_lock(mutex, capi::exclusive_hold);
+  return capi::try_lock(mutex, capi::hold::exclusive);
 }
 int lockflight_mutex_try_lock_for(lockflight_mutex* mutex, uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::exclusive_hold, nanoseconds);
+  return capi::try_lock_for(mutex, capi::hold::exclusive, nanoseconds);
 }
 int lockflight_mutex_try_lock_until(lockflight_mutex* mutex, const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::exclusive_hold, moment);
+  return capi::try_lock_until(mutex, capi::hold::exclusive, moment);
 }
 int lockflight_mutex_unlock(lockflight_mutex* mutex) {
-  return capi::unlock(mutex, capi::exclusive_hold);
+  return capi::unlock(mutex, capi::hold::exclusive);
 }
 
 int lockflight_shared_mutex_lock(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::exclusive_hold);
+  return capi::lock(mutex, capi::hold::exclusive);
 }
 int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::exclusive_hold);
+  return capi::try_lock(mutex, capi::hold::exclusive);
 }
 int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::exclusive_hold, nanoseconds);
+  return capi::try_lock_for(mutex, capi::hold::exclusive, nanoseconds);
 }
 int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex,
                                            const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::exclusive_hold, moment);
+  return capi::try_lock_until(mutex, capi::hold::exclusive, moment);
 }
 int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::exclusive_hold);
+  return capi::unlock(mutex, capi::hold::exclusive);
 }
 
 int lockflight_shared_mutex_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::shared_hold);
+  return capi::lock(mutex, capi::hold::shared);
 }
 int lockflight_shared_mutex_try_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::shared_hold);
+  return capi::try_lock(mutex, capi::hold::shared);
 }
 int lockflight_shared_mutex_try_lock_shared_for(lockflight_shared_mutex* mutex,
                                                 uint64_t nanoseconds) {
-  return capi::try_lock_for(mutex, capi::shared_hold, nanoseconds);
+  return capi::try_lock_for(mutex, capi::hold::shared, nanoseconds);
 }
 int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex,
                                                   const struct timespec* moment) {
-  return capi::try_lock_until(mutex, capi::shared_hold, moment);
+  return capi::try_lock_until(mutex, capi::hold::shared, moment);
 }
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::shared_hold);
+  return capi::unlock(mutex, capi::hold::shared);
 }
 
 int lockflight_shared_mutex_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::lock(mutex, capi::upgrade_hold);
+  return capi::lock(mutex, capi::hold::upgrade);
 }
 int lockflight_shared_mutex_try_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::try_lock(mutex, capi::upgrade_hold);
+  return capi::try_lock(mutex, capi::hold::upgrade);
 }
 int lockflight_shared_mutex_unlock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::unlock(mutex, capi::upgrade_hold);
+  return capi::unlock(mutex, capi::hold::upgrade);
 }
 
 int lockflight_shared_mutex_unlock_upgrade_and_lock(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::upgrade_hold, capi::exclusive_hold, "unlock_upgrade_and_lock");
+  return capi::turn(mutex, capi::hold::upgrade, capi::hold::exclusive, "unlock_upgrade_and_lock");
 }
 int lockflight_shared_mutex_try_unlock_shared_and_lock(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::shared_hold, capi::exclusive_hold, "try_unlock_shared_and_lock");
+  return capi::turn(mutex, capi::hold::shared, capi::hold::exclusive, "try_unlock_shared_and_lock");
 }
 int lockflight_shared_mutex_unlock_and_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::exclusive_hold, capi::shared_hold, "unlock_and_lock_shared");
+  return capi::turn(mutex, capi::hold::exclusive, capi::hold::shared, "unlock_and_lock_shared");
 }
 int lockflight_shared_mutex_unlock_and_lock_upgrade(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::exclusive_hold, capi::upgrade_hold, "unlock_and_lock_upgrade");
+  return capi::turn(mutex, capi::hold::exclusive, capi::hold::upgrade, "unlock_and_lock_upgrade");
 }
 int lockflight_shared_mutex_unlock_upgrade_and_lock_shared(lockflight_shared_mutex* mutex) {
-  return capi::turn(mutex, capi::upgrade_hold, capi::shared_hold, "unlock_upgrade_and_lock_shared");
+  return capi::turn(mutex, capi::hold::upgrade, capi::hold::shared,
+                    "unlock_upgrade_and_lock_shared");
 }
 
 // ---- words ----

@@ -59,44 +59,56 @@ lockflight_code code_of(domain_error::reason why) {
   return LOCKFLIGHT_INTERNAL;
 }
 
-/// guarded(), for calls that throw domain_error.
-template <class Call>
-int guarded_domain(Call call) noexcept {
-  return guarded([&] {
-    try {
-      return int{call()};
-    } catch (const domain_error& e) {
-      throw refusal(code_of(e.why), e.what());
-    }
-  });
+/// The code of the exception that is handled now, which may be a domain_error.
+[[gnu::cold]] int code_of_domain_exception() noexcept {
+  try {
+    throw;
+  } catch (const domain_error& e) {
+    return lockflight_detail_fail(code_of(e.why), e.what());
+  } catch (...) {
+    return code_of_exception();
+  }
 }
 
-/// A handle as a caller gives it, and what it is called.
-struct argument {
-  const named* it;
-  const char* type;
+/// guarded(), for calls that throw domain_error.
+template <class Call>
+[[gnu::always_inline]] inline int guarded_domain(Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return code_of_domain_exception();
+  }
+}
+
+/// What the handles of a type are called.
+struct handle_type {
+  const char* name;
   const char* accepted;
   const char* ends_death;
 };
-argument given(const lockflight_named* lock) {
-  return {lock, "lock", "one that lockflight_named_create has made",
-          "lockflight_named_mark_consistent"};
-}
-argument given(const lockflight_semaphore* semaphore) {
-  return {semaphore, "semaphore", "one that lockflight_semaphore_create has made",
-          "lockflight_semaphore_mark_consistent"};
-}
+constexpr handle_type a_lock{"lock", "one that lockflight_named_create has made",
+                             "lockflight_named_mark_consistent"};
+constexpr handle_type a_semaphore{"semaphore", "one that lockflight_semaphore_create has made",
+                                  "lockflight_semaphore_mark_consistent"};
 
-const named& live(const argument& from) { return need(from.it, from.type, from.accepted); }
+/// A handle as a caller gives it.
+struct argument {
+  const named* it;
+  const handle_type* type;
+};
+argument given(const lockflight_named* lock) { return {lock, &a_lock}; }
+argument given(const lockflight_semaphore* semaphore) { return {semaphore, &a_semaphore}; }
+
+const named& live(argument from) { return need(from.it, from.type->name, from.type->accepted); }
 // The caller had a pointer to what is not const where the function changes the handle.
-named_handle& changeable(const argument& from) { return const_cast<named&>(live(from)).it; }
+named_handle& changeable(argument from) { return const_cast<named&>(live(from)).it; }
 
-std::string described(const argument& of) {
+std::string described(argument of) {
   const named_handle& it = of.it->it;
   return (it.units_of() != 0 ? "semaphore '" : "lock '") + it.name() + "'";
 }
 
-const named_handle& holding(const argument& of, const char* what) {
+const named_handle& holding(argument of, const char* what) {
   const named_handle& it = live(of).it;
   if (!it.is_held())
     throw refusal(LOCKFLIGHT_NOT_HELD,
@@ -105,29 +117,32 @@ const named_handle& holding(const argument& of, const char* what) {
 }
 
 /// The code of an acquire that has succeeded.
-int told(const argument& of) {
-  if (!of.it->it.owner_died()) return LOCKFLIGHT_OK;
-  return lockflight_detail_fail(
-      LOCKFLIGHT_OWNER_DIED,
-      (described(of) + " is held, and a holder before has died (" + of.ends_death + " ends this)")
-          .c_str());
+[[gnu::cold]] int death_told(argument of) {
+  return lockflight_detail_fail(LOCKFLIGHT_OWNER_DIED,
+                                (described(of) + " is held, and a holder before has died (" +
+                                 of.type->ends_death + " ends this)")
+                                    .c_str());
+}
+int told(argument of) { return of.it->it.owner_died() ? death_told(of) : LOCKFLIGHT_OK; }
+
+[[noreturn, gnu::cold]] void refuse_mode(argument of, int as) {
+  if (as == LOCKFLIGHT_SHARED)
+    throw refusal(LOCKFLIGHT_WRONG_KIND,
+                  described(of) + ", which readers do not share (accepted: one of kind flight-rw)");
+  throw refusal(LOCKFLIGHT_INVALID, "mode " + std::to_string(as) +
+                                        " (accepted: LOCKFLIGHT_SHARED, LOCKFLIGHT_EXCLUSIVE)");
 }
 
-int acquire(const argument& of, int as, std::uint64_t nanoseconds) {
+int acquire(argument of, int as, std::uint64_t nanoseconds) {
   return guarded_domain([&] {
     named_handle& it = changeable(of);
-    if (as != LOCKFLIGHT_SHARED && as != LOCKFLIGHT_EXCLUSIVE)
-      throw refusal(LOCKFLIGHT_INVALID, "mode " + std::to_string(as) +
-                                            " (accepted: LOCKFLIGHT_SHARED, LOCKFLIGHT_EXCLUSIVE)");
-    if (as == LOCKFLIGHT_SHARED && !it.can_share())
-      throw refusal(LOCKFLIGHT_WRONG_KIND, described(of) +
-                                               ", which readers do not share (accepted: one of "
-                                               "kind flight-rw)");
-    return it.acquire(static_cast<mode>(as), limit::of_ns(nanoseconds)) ? told(of)
-                                                                        : LOCKFLIGHT_BUSY;
+    if (as != LOCKFLIGHT_EXCLUSIVE && (as != LOCKFLIGHT_SHARED || !it.can_share())) [[unlikely]]
+      refuse_mode(of, as);
+    const bool had = it.acquire(static_cast<mode>(as), limit::of_ns(nanoseconds));
+    return had ? told(of) : LOCKFLIGHT_BUSY;
   });
 }
-int release(const argument& of, mode as) {
+int release(argument of, mode as) {
   return guarded_domain([&] {
     changeable(of).release(as);
     return LOCKFLIGHT_OK;
@@ -153,7 +168,7 @@ void copy(const std::string& from, char (&to)[Size]) {
   from.copy(to, Size - 1);
 }
 
-int holder(const argument& of, lockflight_holder* to) {
+int holder(argument of, lockflight_holder* to) {
   return guarded_domain([&] {
     lockflight_holder& out = need(to, "holder", "where to put it");
     const named& its = live(of);
@@ -174,13 +189,13 @@ int holder(const argument& of, lockflight_holder* to) {
     return LOCKFLIGHT_OK;
   });
 }
-int owner_died(const argument& of) {
+int owner_died(argument of) {
   return guarded_domain([&] {
     static_cast<void>(holding(of, "owner_died"));
     return told(of);
   });
 }
-int still_valid(const argument& of) {
+int still_valid(argument of) {
   return guarded_domain([&] {
     if (!holding(of, "still_valid").still_valid())
       throw refusal(LOCKFLIGHT_REMOVED,
@@ -188,7 +203,7 @@ int still_valid(const argument& of) {
     return LOCKFLIGHT_OK;
   });
 }
-int valid_for(const argument& of, uint64_t* nanoseconds) {
+int valid_for(argument of, uint64_t* nanoseconds) {
   return guarded_domain([&] {
     uint64_t& out = need(nanoseconds, "nanoseconds", "where to put them");
     const std::chrono::nanoseconds left = live(of).it.valid_for();
@@ -197,7 +212,7 @@ int valid_for(const argument& of, uint64_t* nanoseconds) {
     return LOCKFLIGHT_OK;
   });
 }
-int is_lost(const argument& of) {
+int is_lost(argument of) {
   return guarded_domain([&] {
     if (holding(of, "is_lost").is_lost())
       throw refusal(
@@ -206,25 +221,25 @@ int is_lost(const argument& of) {
     return LOCKFLIGHT_OK;
   });
 }
-int token(const argument& of, uint64_t* to) {
+int token(argument of, uint64_t* to) {
   return guarded_domain([&] {
     need(to, "token", "where to put it") = live(of).it.token();
     return LOCKFLIGHT_OK;
   });
 }
-int unit(const argument& of, int* to) {
+int unit(argument of, int* to) {
   return guarded_domain([&] {
     need(to, "unit", "where to put it") = holding(of, "unit").unit();
     return LOCKFLIGHT_OK;
   });
 }
-int mark_consistent(const argument& of) {
+int mark_consistent(argument of) {
   return guarded_domain([&] {
     changeable(of).mark_consistent();
     return LOCKFLIGHT_OK;
   });
 }
-int interrupt_with(const argument& of, int (*is_interrupted)(void*), void* with) {
+int interrupt_with(argument of, int (*is_interrupted)(void*), void* with) {
   return guarded_domain([&] {
     named_control control(changeable(of));
     if (is_interrupted == nullptr)
@@ -336,25 +351,25 @@ int lockflight_named_release(lockflight_named* lock) {
 }
 
 int lockflight_named_lock(lockflight_named* lock) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, UINT64_MAX);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_EXCLUSIVE, UINT64_MAX);
 }
 int lockflight_named_try_lock(lockflight_named* lock) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, 0);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_EXCLUSIVE, 0);
 }
 int lockflight_named_try_lock_for(lockflight_named* lock, uint64_t nanoseconds) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_EXCLUSIVE, nanoseconds);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_EXCLUSIVE, nanoseconds);
 }
 int lockflight_named_unlock(lockflight_named* lock) {
   return capi::release(capi::given(lock), lockflight::mode::exclusive);
 }
 int lockflight_named_lock_shared(lockflight_named* lock) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, UINT64_MAX);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_SHARED, UINT64_MAX);
 }
 int lockflight_named_try_lock_shared(lockflight_named* lock) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, 0);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_SHARED, 0);
 }
 int lockflight_named_try_lock_shared_for(lockflight_named* lock, uint64_t nanoseconds) {
-  return lockflight_named_acquire(lock, LOCKFLIGHT_SHARED, nanoseconds);
+  return capi::acquire(capi::given(lock), LOCKFLIGHT_SHARED, nanoseconds);
 }
 int lockflight_named_unlock_shared(lockflight_named* lock) {
   return capi::release(capi::given(lock), lockflight::mode::shared);
@@ -400,10 +415,10 @@ int lockflight_semaphore_destroy(lockflight_semaphore* semaphore) {
 }
 
 int lockflight_semaphore_acquire(lockflight_semaphore* semaphore) {
-  return lockflight_semaphore_try_acquire_for(semaphore, UINT64_MAX);
+  return capi::acquire(capi::given(semaphore), LOCKFLIGHT_EXCLUSIVE, UINT64_MAX);
 }
 int lockflight_semaphore_try_acquire(lockflight_semaphore* semaphore) {
-  return lockflight_semaphore_try_acquire_for(semaphore, 0);
+  return capi::acquire(capi::given(semaphore), LOCKFLIGHT_EXCLUSIVE, 0);
 }
 int lockflight_semaphore_try_acquire_for(lockflight_semaphore* semaphore, uint64_t nanoseconds) {
   return capi::acquire(capi::given(semaphore), LOCKFLIGHT_EXCLUSIVE, nanoseconds);

@@ -25,11 +25,10 @@ struct refusal : std::runtime_error {
   lockflight_code code;
 };
 
-/// Runs the body of a C function. It returns a code; an exception becomes one.
-template <class Call>
-int guarded(Call call) noexcept {
+/// The code of the exception that is handled now.
+[[gnu::cold]] inline int code_of_exception() noexcept {
   try {
-    return call();
+    throw;
   } catch (const refusal& e) {
     return lockflight_detail_fail(e.code, e.what());
   } catch (const std::invalid_argument& e) {
@@ -55,11 +54,25 @@ int guarded(Call call) noexcept {
   }
 }
 
+/// Runs the body of a C function. It returns a code; an exception becomes one.
+template <class Call>
+[[gnu::always_inline]] inline int guarded(Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+[[noreturn, gnu::cold]] inline void refuse_null(const char* argument, const char* accepted) {
+  throw std::invalid_argument(std::string(argument) + " NULL (accepted: " + accepted + ")");
+}
+
 /// Throws if the pointer is NULL: "mutex NULL (accepted: …)".
 template <class T>
 T& need(T* given, const char* argument, const char* accepted) {
-  if (given == nullptr)
-    throw std::invalid_argument(std::string(argument) + " NULL (accepted: " + accepted + ")");
+  if (given == nullptr) [[unlikely]]
+    refuse_null(argument, accepted);
   return *given;
 }
 

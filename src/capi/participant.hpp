@@ -19,7 +19,7 @@ struct handle {
   std::unique_ptr<any_lock> lock;  ///< null when it is destroyed
   bool shares = false;             ///< it was made as one that readers share
   catalogue::abilities can;
-  catalogue::hold held = {};
+  catalogue::hold held = catalogue::hold::none;
 };
 
 }  // namespace lockflight::capi
@@ -65,9 +65,9 @@ struct lockflight_participant {
   /// The first lock that it holds; null if none.
   [[nodiscard]] const lockflight::capi::handle* held() const {
     for (const auto& m : mutexes)
-      if (m.held != lockflight::catalogue::no_hold) return &m;
+      if (m.held != lockflight::catalogue::hold::none) return &m;
     for (const auto& m : shared_mutexes)
-      if (m.held != lockflight::catalogue::no_hold) return &m;
+      if (m.held != lockflight::catalogue::hold::none) return &m;
     return nullptr;
   }
 

@@ -44,17 +44,14 @@ template <class Rows>
   return joined(names);
 }
 
-/// How a participant holds a lock that it can upgrade. At most one of the participants that share
-/// the lock can be its upgrade holder, which can become exclusive without a writer in between.
-struct hold {
-  mode as = mode::none;
-  bool for_upgrade = false;
-  bool operator==(const hold&) const = default;
+/// How a participant holds a lock: in a mode, or shared as its upgrade holder. At most one of the
+/// participants that share a lock is that; it can become exclusive without a writer in between.
+enum class hold : std::uint8_t {
+  none = static_cast<std::uint8_t>(mode::none),
+  shared = static_cast<std::uint8_t>(mode::shared),
+  exclusive = static_cast<std::uint8_t>(mode::exclusive),
+  upgrade,
 };
-constexpr hold no_hold{};
-constexpr hold shared_hold{mode::shared};
-constexpr hold upgrade_hold{mode::shared, true};
-constexpr hold exclusive_hold{mode::exclusive};
 
 /// A participant's handle. A call that its lock does not offer throws std::logic_error: callers ask
 /// for its abilities first.
@@ -98,14 +95,15 @@ class lock_behind : public Base {
   [[nodiscard]] bool turn([[maybe_unused]] hold from, [[maybe_unused]] hold to,
                           [[maybe_unused]] limit patience) override {
     if constexpr (can.upgrades) {
-      if (from == no_hold && to == upgrade_hold) {
+      if (from == hold::none && to == hold::upgrade) {
         if (patience.is_attempt()) return lock_.try_lock_upgrade();
         return lock_.lock_upgrade(), true;
       }
-      if (from == shared_hold && to == exclusive_hold) return lock_.try_unlock_shared_and_lock();
-      if (from == upgrade_hold) return turn_upgrade_hold(to), true;
-      if (from == exclusive_hold && to == shared_hold) return lock_.unlock_and_lock_shared(), true;
-      if (from == exclusive_hold && to == upgrade_hold)
+      if (from == hold::shared && to == hold::exclusive) return lock_.try_unlock_shared_and_lock();
+      if (from == hold::upgrade) return turn_upgrade_hold(to), true;
+      if (from == hold::exclusive && to == hold::shared)
+        return lock_.unlock_and_lock_shared(), true;
+      if (from == hold::exclusive && to == hold::upgrade)
         return lock_.unlock_and_lock_upgrade(), true;
     }
     lacks(Lock::about.name);
@@ -153,8 +151,8 @@ class lock_behind : public Base {
   void turn_upgrade_hold(hold to)
     requires(can.upgrades)
   {
-    if (to == exclusive_hold) return lock_.unlock_upgrade_and_lock();
-    if (to == shared_hold) return lock_.unlock_upgrade_and_lock_shared();
+    if (to == hold::exclusive) return lock_.unlock_upgrade_and_lock();
+    if (to == hold::shared) return lock_.unlock_upgrade_and_lock_shared();
     lock_.unlock_upgrade();
   }
 };

@@ -93,13 +93,14 @@ bool domain_name::remove(bool force) const {
 }
 
 std::vector<option> with_domain_options(std::vector<option> before,
-                                        const std::vector<option>& after) {
+                                        const std::vector<option>& after, const char* by_default) {
+  const std::string else_this =
+      by_default == nullptr ? "" : fmt::format(" (default: {})", by_default);
   const std::vector<option> ours{
       {.name = "--domain",
        .value = "D",
-       .what = fmt::format("the domain of the lock (default: {}); etcd:D is a cluster's, which "
-                           "holds on all its hosts",
-                           default_domain),
+       .what = fmt::format("the domain{}; etcd:D is a cluster's, which holds on all its hosts",
+                           else_this),
        .completes = option::offer::domains},
       {.name = "--mode",
        .value = "MODE",

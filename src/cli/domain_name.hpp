@@ -26,9 +26,11 @@ struct domain_name {
   [[nodiscard]] bool remove(bool force) const;
 };
 
-/// The options of a command: --domain, --mode and --group between its own.
+/// The options of a command: --domain, --mode and --group between its own. Null: the domain has to
+/// be named.
 [[nodiscard]] std::vector<option> with_domain_options(std::vector<option> before,
-                                                      const std::vector<option>& after);
+                                                      const std::vector<option>& after,
+                                                      const char* by_default = default_domain);
 /// The argument DOMAIN of the commands that take the domain both ways.
 [[nodiscard]] option domain_argument(std::string what);
 /// What these say. None if the domain is not named and has no default. Throws usage_error.

@@ -331,7 +331,8 @@ command domain_command() {
             .what = "remove the domain though processes use it: those that hold a lock exclude "
                     "nobody who comes later, the others go on in the next domain of the name"},
            {.name = "--names", .what = "list only the names, one a line"},
-           {.name = "--json", .what = "print one JSON document instead of the table"}}),
+           {.name = "--json", .what = "print one JSON document instead of the table"}},
+          nullptr),
       .examples = {{"lockflight domain list", "list the domains"},
                    {"lockflight domain show default", "show the slots and locks of one domain"},
                    {"lockflight domain remove scratch", "remove a domain that no process uses"},

@@ -140,7 +140,7 @@ command run_command() {
            "LOCKFLIGHT_OWNER_DIED is 1 if a holder that was alone died, until a COMMAND that holds "
            "the lock alone has ended with 0: then what the lock guards counts as repaired. The "
            "death of a run with --shared is not told, as it only reads what the lock guards. Nor "
-           "is that of a run whose COMMAND had not begun.",
+           "is that of a run whose COMMAND had not begun, unless the domain is a cluster's.",
            "LOCKFLIGHT_INSIDE says which locks the runs around COMMAND hold. If COMMAND starts "
            "another run that would wait for one of them, each would wait for the other: the inner "
            "run exits with 2 at once and says so, unless both share the lock, or a unit of "

@@ -220,35 +220,35 @@ class workload {
   }
   /// The data do not change on the way, except by ourselves.
   void up_and_down(guarded_type& on) {
-    using namespace catalogue;
+    using catalogue::hold;
     if (!can_.upgrades) return exclusive(on);
     const limit patience = random_() % 2 == 0 ? limit::for_ever() : limit::at_once();
-    if (!on.lock->turn(no_hold, upgrade_hold, patience)) return;
+    if (!on.lock->turn(hold::none, hold::upgrade, patience)) return;
     const rma::word before = look(on);
     if (random_() % 2 == 0) {
-      turn(on, upgrade_hold, exclusive_hold);
+      turn(on, hold::upgrade, hold::exclusive);
       require(look(on) == before, "somebody wrote while the lock was upgraded");
       write(on);
       if (random_() % 2 == 0) return on.lock->unlock();
-      turn(on, exclusive_hold, upgrade_hold);
+      turn(on, hold::exclusive, hold::upgrade);
       require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
     }
-    if (random_() % 2 == 0) return turn(on, upgrade_hold, no_hold);
+    if (random_() % 2 == 0) return turn(on, hold::upgrade, hold::none);
     const rma::word last = look(on);
-    turn(on, upgrade_hold, shared_hold);
+    turn(on, hold::upgrade, hold::shared);
     require(look(on) == last, "somebody wrote while the lock was downgraded");
     on.lock->unlock_shared();
   }
   void up_from_shared(guarded_type& on) {
-    using namespace catalogue;
+    using catalogue::hold;
     if (!can_.upgrades) return timed_shared(on);
     on.lock->lock_shared();
     const rma::word before = look(on);
-    if (!on.lock->turn(shared_hold, exclusive_hold, limit::at_once()))
+    if (!on.lock->turn(hold::shared, hold::exclusive, limit::at_once()))
       return on.lock->unlock_shared();
     require(look(on) == before, "somebody wrote while the lock was upgraded");
     write(on);
-    turn(on, exclusive_hold, shared_hold);
+    turn(on, hold::exclusive, hold::shared);
     require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
     on.lock->unlock_shared();
   }

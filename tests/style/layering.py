@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
     "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
     "src/sim/": ("lockflight/rma/", "lockflight/fabric/", "fiber/"),
-    "src/catalogue/": ("lockflight/rma/", "lockflight/lock/", "lockflight/baseline/"),
+    "src/catalogue/": ("lockflight/rma/", "lockflight/lock/", "lockflight/baseline/", "lockflight/mode.hpp"),
 }
 
 # Folder of src/: the other folders of src/ that its files may include. `lockflight` needs the library
