@@ -103,7 +103,8 @@ def test_tasks_with_overlapping_sets(domain):
 
 def test_a_child_of_a_fork_releases_nothing(domain):
     a, gpu = SharedMutex("a", domain=domain), Semaphore("gpu", 2, domain=domain)
-    for way in (all_of(a.shared(), "b", gpu, domain=domain), a.shared(), a.within(5), gpu.within(5)):
+    several = all_of(a.shared(), "b", gpu, domain=domain)
+    for way in (several, a.shared(), a.within(5), gpu.within(5)):
 
         def leave():
             if way.held:
@@ -119,9 +120,26 @@ def test_a_child_of_a_fork_releases_nothing(domain):
         assert not a.locked()
 
 
+def test_a_task_that_holds_one_of_them_by_a_reentrant_lock(domain):
+    again, b = Mutex("again", domain=domain, reentrant=True), Mutex("b", domain=domain)
+
+    async def body():
+        async with again:
+            async with all_of(b, again).within(5):
+                assert b.locked() and again.locked()
+                with pytest.raises(DomainError, match="holds already"):
+                    await all_of("0", b, domain=domain).__aenter__()
+            assert again.locked() and not b.locked()
+        assert not again.locked()
+
+    asyncio.run(body())
+    assert is_free("0", domain) and is_free("b", domain) and is_free("again", domain)
+
+
 def test_ways_are_passed_on_and_shown(domain):
     a = SharedMutex("a", domain=domain)
-    for way in (a.shared(), a.within(5), a.shared().within(5), a.within(5).shared(), all_of(a, "b")):
+    both = all_of(a, "b", domain=domain)
+    for way in (a.shared(), a.within(5), a.shared().within(5), a.within(5).shared(), both):
         copy = pickle.loads(pickle.dumps(way))
         assert repr(copy) == repr(way)
         with copy:

@@ -92,8 +92,8 @@ def _error(reason: str, text: str) -> _core.DomainError:
 
 
 class Hold:
-    """What a task holds by one lock object, or is about to. It is noted before the acquire begins, so
-    that whatever exception ends the task, a signal handler's too, ends the hold as well."""
+    """What a task holds by one lock object, or is about to. It is noted before the acquire begins,
+    so that whatever exception ends the task, a signal handler's too, ends the hold as well."""
 
     again = 0  # acquires of a reentrant lock beside the first
     gate: Optional[_Gate] = None

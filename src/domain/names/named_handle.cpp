@@ -14,11 +14,17 @@ std::uint64_t detail::handle::done_until() const {
 }
 void detail::handle::set_done_until(std::uint64_t /*seconds*/) { static_cast<void>(done_until()); }
 
-inline detail::handle& named_handle::live() const {
-  if (impl_) [[likely]]
-    return *impl_;
+namespace {
+[[noreturn, gnu::cold]] void refuse_moved() {
   throw domain_error(domain_error::reason::invalid,
                      "a handle from which another was moved (accepted: assigning to it)");
+}
+}  // namespace
+
+[[gnu::always_inline]] inline detail::handle& named_handle::live() const {
+  if (!impl_) [[unlikely]]
+    refuse_moved();
+  return *impl_;
 }
 
 named_handle::named_handle(const domain& in, std::string_view name, const named_lock_options& what)
