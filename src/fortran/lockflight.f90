@@ -25,8 +25,9 @@ module lockflight
   !> How a lock is held, as enum lockflight_mode.
   integer, parameter, public :: lockflight_shared = 1, lockflight_exclusive = 2
   integer, parameter :: as_held = 0  ! for the release of a named lock
-  !> Time limits of an acquire beside nanoseconds.
-  integer(int64), parameter :: at_once = 0, for_ever = -1  ! UINT64_MAX of C
+  !> Time limits of an acquire beside nanoseconds. An attempt is not a limit of 0, which some locks
+  !> do not offer.
+  integer(int64), parameter :: at_once = -2, for_ever = -1  ! UINT64_MAX of C
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
 
@@ -907,7 +908,8 @@ contains
     integer, intent(in) :: mode
     integer(int64), intent(in) :: nanoseconds
     integer(c_int) :: code
-    code = c_named_acquire(handle, int(mode, c_int), nanoseconds)
+    code = c_named_acquire( &
+      handle, int(mode, c_int), merge(0_int64, nanoseconds, nanoseconds == at_once))
   end function
 
   function release_named(handle, mode) result(code)

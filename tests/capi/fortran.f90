@@ -95,6 +95,11 @@ contains
     call lockflight_create(me, shared, name="rma-rw")
     call lockflight_lock_upgrade(shared, stat)
     call refused(stat, lockflight_wrong_kind, "lock 'rma-rw'")
+    call lockflight_try_lock_for(shared, 0.0_real64, got, stat)
+    call refused(stat, lockflight_wrong_kind, "lock 'rma-rw'")
+    call lockflight_try_lock(shared, got)
+    call require(got, "a free lock is busy")
+    call lockflight_unlock(shared)
     call lockflight_destroy(shared)
 
     call lockflight_create(me, words, 3)
