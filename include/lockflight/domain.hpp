@@ -248,9 +248,10 @@ class domain {
   /// The circles of participants that wait for each other, which no participant leaves by itself
   /// unless its wait has a time limit. On this host all are found, those of commands of `lockflight
   /// run` included; with other hosts of a cluster those whose members each hold and wait by one
-  /// process. What is found is looked at twice, some milliseconds apart. Cost: that of locks() and
-  /// elsewhere().
-  [[nodiscard]] std::vector<lock_circle> circles() const;
+  /// process. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the
+  /// locks are read once more, some milliseconds later, and the circle has to be there still.
+  [[nodiscard]] std::vector<lock_circle> circles(const std::vector<domain_lock>& seen) const;
+  [[nodiscard]] std::vector<lock_circle> circles() const { return circles(locks_on_all_hosts()); }
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// How many threads have been found to have died with a slot since the domain was made, whether

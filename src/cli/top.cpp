@@ -103,7 +103,9 @@ class watcher {
     now.domain = in_.name();
     now.participants = in_.participants().size();
     now.slots = in_.options().slots;
-    for (domain_lock& lock : in_.locks_on_all_hosts()) {
+    std::vector<domain_lock> all = in_.locks_on_all_hosts();
+    now.circles = in_.circles(all);
+    for (domain_lock& lock : all) {
       ++now.locks;
       now.repairs += lock.repairs;
       longest_s_ = std::max(longest_s_, longest_wait_s(lock));
@@ -111,7 +113,6 @@ class watcher {
     }
     std::ranges::stable_sort(now.in_use, std::greater<>{}, longest_wait_s);
     now.longest_wait_seen_s = longest_s_;
-    now.circles = in_.circles();
     return now;
   }
 

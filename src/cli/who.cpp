@@ -45,14 +45,13 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
 }
 
 /// Those with a member that holds that lock, or waits for it.
-std::vector<lock_circle> circles_with(const domain& in, const std::string& name) {
-  std::vector<lock_circle> all = in.circles();
-  std::erase_if(all, [&](const lock_circle& circle) {
+std::vector<lock_circle> with_lock(std::vector<lock_circle> circles, const std::string& name) {
+  std::erase_if(circles, [&](const lock_circle& circle) {
     return std::ranges::none_of(circle, [&](const circle_member& each) {
       return each.holds == name || each.waits_for == name;
     });
   });
-  return all;
+  return circles;
 }
 
 int run_who(const arguments& given, console& out) {
@@ -62,9 +61,10 @@ int run_who(const arguments& given, console& out) {
   const domain in = where.attach();
   domain_lock found{.name = name};
   std::vector<std::string> silent;
-  for (domain_lock& each : in.locks_on_all_hosts(&silent))
+  std::vector<domain_lock> all_locks = in.locks_on_all_hosts(&silent);
+  const auto circles = with_lock(in.circles(all_locks), name);
+  for (domain_lock& each : all_locks)
     if (each.name == name) found = std::move(each);
-  const auto circles = found.users.size() > 1 ? circles_with(in, name) : std::vector<lock_circle>{};
   if (given.has("--json")) {
     nlohmann::ordered_json all = cli::json_of(found);
     all["domain"] = where.name;
@@ -88,7 +88,8 @@ command who_command() {
            "first. Each row has the process, since when it holds or waits, whether it is stopped "
            "or dead, the process of its command if it is a 'lockflight run', and a name. The "
            "domain is read without stopping anybody. In a cluster's domain, the agents of all "
-           "hosts are asked.",
+           "hosts are asked. If some of them wait for each other in a circle, a line names its "
+           "members.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
            "\"repairs\", \"owner_died\", "
            "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "
@@ -99,7 +100,8 @@ command who_command() {
            "do not answer. A USER with \"foreign_pid\": true has the numbers of another PID "
            "namespace, such as a container's. A semaphore, which 'lockflight run --slots N' makes, "
            "has \"units\", "
-           "which is N, and each of its holders a \"unit\". The \"acquires\" are the exclusive "
+           "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" "
+           "has an array for each, whose members are USERs with \"holds\" and \"waits_for\". The \"acquires\" are the exclusive "
            "ones on this host since the lock was made. \"owner_died\" is about exclusive holders: the "
            "death of one that shares is not told to later holders.",
            json_of_bytes},

@@ -154,11 +154,8 @@ std::vector<domain_lock> domain::locks_on_all_hosts(std::vector<std::string>* si
   return all;
 }
 
-std::vector<lock_circle> domain::circles() const {
-  const auto find = [this] {
-    return detail::circles_among(locks_on_all_hosts(), detail::parent_of_process);
-  };
-  std::vector<lock_circle> found = find();
+std::vector<lock_circle> domain::circles(const std::vector<domain_lock>& seen) const {
+  std::vector<lock_circle> found = detail::circles_among(seen, detail::parent_of_process);
   if (found.empty()) return found;
   // A participant that is about to go on may have been seen while it still waited.
   constexpr std::uint64_t between_looks_ns = 20'000'000;
@@ -167,7 +164,7 @@ std::vector<lock_circle> domain::circles() const {
     return a.user.host == b.user.host && a.user.slot == b.user.slot && a.user.pid == b.user.pid &&
            a.holds == b.holds && a.waits_for == b.waits_for && a.user.for_ns <= b.user.for_ns;
   };
-  const std::vector<lock_circle> again = find();
+  const auto again = detail::circles_among(locks_on_all_hosts(), detail::parent_of_process);
   std::erase_if(found, [&](const lock_circle& each) {
     return std::ranges::none_of(
         again, [&](const lock_circle& other) { return std::ranges::equal(each, other, is_same); });
