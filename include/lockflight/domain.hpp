@@ -246,10 +246,12 @@ class domain {
   [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
       std::vector<std::string>* silent = nullptr) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
-  /// unless its wait has a time limit. On this host all are found, those of commands of `lockflight
-  /// run` included; with other hosts of a cluster those whose members each hold and wait by one
-  /// process. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the
-  /// locks are read once more, some milliseconds later, and the circle has to be there still.
+  /// unless its wait has a time limit. On this host they are found, those of commands of
+  /// `lockflight run` included; of several that share a member one. A command counts as a member if
+  /// a process that descends from it waits, though it may not wait for that process. With other
+  /// hosts of a cluster a process counts as one participant, whichever of its threads holds or
+  /// waits. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the locks
+  /// are read once more, some milliseconds later, and the circle has to be there still.
   [[nodiscard]] std::vector<lock_circle> circles(const std::vector<domain_lock>& seen) const;
   [[nodiscard]] std::vector<lock_circle> circles() const { return circles(locks_on_all_hosts()); }
   /// The number of locks that exist. Reads a counter.
@@ -345,7 +347,8 @@ class named_handle {
   /// All at once. Reads a clock.
   [[nodiscard]] hold_state state() const;
 
-  /// None also if the thread that held has ended: that was a death.
+  /// None also if the thread that held has ended, which was a death, and in a child of a fork,
+  /// whose parent holds.
   [[nodiscard]] mode held() const;
   [[nodiscard]] bool is_held() const { return held() != mode::none; }
   [[nodiscard]] bool can_share() const;

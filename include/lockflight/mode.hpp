@@ -6,7 +6,8 @@
 
 namespace lockflight {
 
-/// How a lock is held, or is wanted. A greater mode includes the smaller ones. The numbers are
+/// How a lock is held, or is wanted; no acquire takes `none`. A greater mode includes the smaller
+/// ones. The numbers are
 /// those of domain files and of messages between agents.
 enum class mode : std::uint8_t { none = 0, shared = 1, exclusive = 2 };
 

@@ -21,6 +21,9 @@ class named_control {
   /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
   /// a wait.
   void interrupt_with(std::function<bool()> is_interrupted);
+  /// In a child of a fork: whether the parent held by this handle when it made the child. There
+  /// held() is none.
+  [[nodiscard]] bool is_held_by_parent() const;
   /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
   /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();

@@ -30,7 +30,7 @@ void make_table() {
   if (owner != nullptr) {  // the parent's
     made->held_by_parent = owner->held_by_parent;
     for (const auto& [identity, each] : owner->entries)
-      if (each.handle->is_held())
+      if (named_control(*each.handle).is_held_by_parent())
         made->held_by_parent.insert(made->held_by_parent.end(), each.again + 1, each.of);
   }
   call_before_waits(&this_thread_waits);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "cli/named.hpp"
 #include "cli/standard_error.hpp"
@@ -34,9 +35,11 @@ bool circle_watch::is_to_end(const domain& in, bool holds) {
   next_ = clock::now() + pause_;
   if (!is_in_one) return times_seen_ = 0, false;
   message_.clear();
-  if (times_seen_++ == 0 && says_) say("this run waits in a circle: " + circle_text(*ours));
   const bool is_on_this_host =
       std::ranges::all_of(*ours, [](const circle_member& each) { return each.user.host.empty(); });
+  if (times_seen_++ == 0 && says_)
+    say(std::string("this run ") + (is_on_this_host ? "waits" : "may wait") +
+        " in a circle: " + circle_text(*ours));
   has_ended_ = ends_ && is_on_this_host && times_seen_ > younger_members(*ours);
   if (has_ended_) say("this run gives up, so that the others of the circle can go on");
   return has_ended_;

@@ -126,7 +126,7 @@ class watcher {
   void follow() {
     if (in_.still_valid()) return;
     try {
-      in_ = domain::attach(named_.name, named_.mode, named_.group);
+      in_ = named_.attach();
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::missing) throw;
     }

@@ -1,6 +1,7 @@
 // The one handle of a name: what it says of its hold, two handles of one thread, moved-from
 // handles, and handles of threads that have ended.
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -93,6 +94,85 @@ TEST_F(DomainHandle, AHandleThatSharesAndIsDestroyedLeavesTheOtherOnesHold) {
   std::thread([&] { EXPECT_FALSE(named_lock(in_, "twice").try_lock()); }).join();
   first.unlock_shared();
   std::thread([&] { EXPECT_TRUE(named_lock(in_, "twice").try_lock()); }).join();
+}
+
+// The handle that joined keeps nothing of the other one.
+TEST_F(DomainHandle, AHandleThatHasSharedHasItsOwnTokenAndItsOwnLock) {
+  auto first = std::make_unique<named_lock>(in_, "twice");
+  named_lock second(in_, "twice");
+  second.lock();
+  second.unlock();
+  const std::uint64_t of_second = second.token();
+  first->lock();
+  const std::uint64_t of_first = first->token();
+  first->unlock();
+  first->lock_shared();
+  second.lock_shared();
+  EXPECT_EQ(second.token(), of_second);
+  second.unlock_shared();
+  // Another thread drops the handle that holds.
+  std::thread([&] { first.reset(); }).join();
+  ASSERT_TRUE(second.try_lock_for(20s));
+  EXPECT_GT(second.token(), of_first);
+  second.unlock();
+}
+
+TEST_F(DomainHandle, TheHandleThatHeldFirstMayGoFirst) {
+  auto first = std::make_unique<named_lock>(in_, "twice");
+  named_lock second(in_, "twice");
+  first->lock_shared();
+  second.lock_shared();
+  std::thread([&] { first.reset(); }).join();
+  EXPECT_EQ(second.held(), mode::shared);
+  std::thread([&] { EXPECT_FALSE(named_lock(in_, "twice").try_lock()); }).join();
+  second.unlock_shared();
+  ASSERT_TRUE(second.try_lock());
+  EXPECT_FALSE(second.owner_died());
+  second.unlock();
+}
+
+TEST_F(DomainHandle, AStrangerWhoReleasesSeveralLocksChangesNothing) {
+  named_locks both(in_, {"a", "b"});
+  both.lock();
+  std::thread([&] { EXPECT_REFUSED(wrong_thread, "another thread", both.unlock()); }).join();
+  EXPECT_TRUE(both.is_held());
+  both.unlock();
+  std::thread([&] {
+    EXPECT_TRUE(named_lock(in_, "a").try_lock());
+    EXPECT_TRUE(named_lock(in_, "b").try_lock());
+  }).join();
+}
+
+TEST_F(DomainHandle, NoModeIsRefused) {
+  named_handle forms[]{named_handle(in_, "lock"),
+                       named_handle(in_, std::vector<std::string>{"one", "two"}),
+                       named_handle(in_, "units", units{1})};
+  for (named_handle& each : forms) {
+    EXPECT_REFUSED(invalid, "mode none", each.acquire(mode::none, limit::at_once()));
+    EXPECT_TRUE(in_.users_of(each.name()).empty());
+  }
+}
+
+TEST_F(DomainHandle, AChildHoldsNothingOfItsParents) {
+  named_handle forms[]{named_handle(in_, "lock"),
+                       named_handle(in_, std::vector<std::string>{"one", "two"}),
+                       named_handle(in_, "units", units{1})};
+  for (named_handle& each : forms) each.acquire();
+  child one([&] {
+    for (named_handle& each : forms) {
+      CHECK_OR_RETURN(!each.is_held() && named_control(each).is_held_by_parent());
+      CHECK_OR_RETURN(each.state().held == mode::none);
+      named_control(each).finish();  // concerns the parent's hold, and does nothing
+      CHECK_OR_RETURN(refusal_of([&] { each.release(); }).first ==
+                      static_cast<int>(domain_error::reason::wrong_thread));
+    }
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
+  for (named_handle& each : forms) {
+    EXPECT_FALSE(named_control(each).is_held_by_parent());
+    each.release();
+  }
 }
 
 TEST_F(DomainHandle, AHandleThatWasMovedFromSaysSo) {

@@ -50,7 +50,10 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
 std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64_t space) {
   const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
   if (!thread_identity::is_of(space, owner)) return std::nullopt;
-  return thread_identity::from(owner, s.guarded_born.load(std::memory_order_acquire));
+  // If another process is guarded by now, its start says nothing about this one.
+  const std::uint64_t born = s.guarded_born.load(std::memory_order_acquire);
+  const bool is_same = s.guarded.load(std::memory_order_acquire) == owner;
+  return thread_identity::from(owner, is_same ? born : 0);
 }
 
 // ---- what decides that a participant lives ----

@@ -7,6 +7,7 @@
 #include "domain/names/one_lock.hpp"
 #include "domain/names/probes.hpp"
 #include "domain/names/semaphore_kind.hpp"
+#include "fabric/shm/pause.hpp"
 #include "fabric/shm/waiting.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -79,11 +80,16 @@ attachment::attachment(std::shared_ptr<domain_file> file, int slot)
   rma::ensure(me_.record_of(0, 0).index == first_record && me_.cells().used() <= own_words &&
                   me_.records() == static_cast<int>(records),
               "a participant's own words lie before the locks");
+  held_.reserve(records);  // so that what follows an acquire does not fail
 }
 
 attachment::~attachment() {
   end();
   if (image_ != known_image()) port_.forget_sleep();
+}
+
+bool attachment::is_of_parent() const {
+  return thread_.load(std::memory_order_relaxed) != over && image_ != known_image();
 }
 
 bool attachment::is_over() const {
@@ -169,9 +175,15 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
 }
 
 std::shared_ptr<attachment> any_attachment(const std::shared_ptr<domain_file>& file) {
-  if (auto ours = attach_thread(file, {.until_ns = 0})) return ours;
-  if (const int steward = take_steward(*file); steward >= 0)
-    return std::make_shared<attachment>(file, steward);
+  // A thread at its end takes no slot any more, and still drops handles of others.
+  if (!thread_ends)
+    if (auto ours = attach_thread(file, {.until_ns = 0})) return ours;
+  // Another thread has the steward's slot for microseconds.
+  const time_limit at_most{shm::detail::ns_from_now(100'000'000)};
+  do {
+    if (const int steward = take_steward(*file); steward >= 0)
+      return std::make_shared<attachment>(file, steward);
+  } while (at_most.sleep(1'000'000));
   throw domain_error(domain_error::reason::full, "domain " + file->name() + ": all " +
                                                      std::to_string(file->steward()) +
                                                      " slots are taken by living threads");

@@ -2,6 +2,7 @@
 // for each domain, from its first acquire until it ends.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -38,8 +39,8 @@ class attachment {
   }
   /// Whether the thread has ended, or is one of a parent of this process.
   [[nodiscard]] bool is_over() const;
-  /// Whether the thread has ended.
-  [[nodiscard]] bool has_ended() const { return thread_.load(std::memory_order_relaxed) == over; }
+  /// Whether it is one of a parent of this process, which had not ended when the process was made.
+  [[nodiscard]] bool is_of_parent() const;
   /// What is held or half done then is as after a death.
   void end();
   /// For another thread, which does something about what this one holds: unless this one is over,
@@ -56,7 +57,11 @@ class attachment {
   };
 
   [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
-  /// Of the lock with that first line.
+  [[nodiscard]] bool may_hold(std::uint32_t line) const {
+    return std::ranges::any_of(held_, [line](const hold& each) { return each.line == line; });
+  }
+  /// Of the lock with that first line. Called by what unless_over() calls, so that no other thread
+  /// drops the handle meanwhile.
   [[nodiscard]] std::optional<hold> own_hold(std::uint32_t line);
   /// Its record says that it is held.
   void register_hold(hold now) {

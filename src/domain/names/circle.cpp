@@ -1,10 +1,11 @@
-// A participant is *stuck* if it waits for a participant that is stuck. The set of all that are is
-// what is left of the waiters, and of the runs whose commands wait, after those have been taken
-// away again and again for whom it does not hold:
-// - a waiter of a lock is stuck if a holder of the lock is;
-// - a waiter of a semaphore is stuck if all units are held and all holders are stuck;
-// - a holder that guards a process is stuck if a descendant of this process is: `lockflight run`
-//   releases when its command has ended.
+// A participant is *stuck* if it waits for a participant that is stuck. Begin with all
+// participants, and remove each that satisfies none of these rules, until none is removed. Those
+// that remain are stuck:
+// - a waiter of a lock, a holder of which is stuck;
+// - a waiter of a semaphore all units of which are held, all of them by participants that are
+// stuck;
+// - a holder that guards a process, a descendant of which is stuck: `lockflight run` releases when
+//   its command has ended.
 // Each of them has a successor that is stuck, so a walk along successors ends in a circle.
 #include "domain/names/circle.hpp"
 
@@ -31,7 +32,7 @@ struct participant {
   int guards = 0;                           ///< a process; 0: none
   bool is_of_our_namespace = false;         ///< so that its processes can be found
   std::vector<const participant*> holders;  ///< of the lock that it waits for
-  std::vector<const participant*> inside;   ///< waiters that descend from what it guards
+  std::vector<const participant*> below;    ///< waiters that descend from what it guards
 };
 
 class graph {
@@ -90,7 +91,7 @@ class graph {
       for (int i = 0; i < most_generations && pid > 1; ++i, pid = parent_of(pid)) {
         const auto [first, last] = runs.equal_range(pid);
         for (auto at = first; at != last; ++at)
-          if (at->second != &each) at->second->inside.push_back(&each);
+          if (at->second != &each) at->second->below.push_back(&each);
       }
     }
   }
@@ -98,7 +99,7 @@ class graph {
   [[nodiscard]] bool is_stuck(const participant* of) const { return stuck_.contains(of); }
   [[nodiscard]] bool stays(const participant& of) const {
     const auto is_one = [this](const participant* each) { return is_stuck(each); };
-    if (of.waits == nullptr) return std::ranges::any_of(of.inside, is_one);
+    if (of.waits == nullptr) return std::ranges::any_of(of.below, is_one);
     if (of.awaited->units == 0) return std::ranges::any_of(of.holders, is_one);
     return of.holders.size() >= static_cast<std::size_t>(of.awaited->units) &&
            std::ranges::all_of(of.holders, is_one);
@@ -110,7 +111,7 @@ class graph {
     }
   }
   [[nodiscard]] const participant* successor_of(const participant& of) const {
-    const auto& among = of.waits == nullptr ? of.inside : of.holders;
+    const auto& among = of.waits == nullptr ? of.below : of.holders;
     return *std::ranges::find_if(among, [this](const auto* each) { return is_stuck(each); });
   }
 

@@ -1,5 +1,5 @@
-// What is behind every handle of a name: one lock (one_lock.hpp), several (several_locks.hpp), or a
-// semaphore (units_handle.hpp).
+// What is behind every handle of a name: one lock (one_lock.hpp), several (several_locks.cpp), or a
+// semaphore (units_handle.cpp).
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,11 @@ class handle {
   [[nodiscard]] virtual bool acquire(mode as, limit patience) = 0;
   /// With `none`: in whatever mode it is held.
   virtual void release(mode as) = 0;
+  /// Throws domain_error (not_held, wrong_thread) unless release() can do its work.
+  virtual void check_held(mode as) const = 0;
 
   [[nodiscard]] virtual mode held() const = 0;
+  [[nodiscard]] virtual bool is_held_by_parent() const = 0;
   [[nodiscard]] virtual bool can_share() const { return false; }
   [[nodiscard]] virtual const std::vector<std::string>& names() const = 0;
   [[nodiscard]] virtual const std::string& awaited() const { return names().front(); }

@@ -37,7 +37,11 @@ named_handle::named_handle(named_handle&&) noexcept = default;
 named_handle& named_handle::operator=(named_handle&&) noexcept = default;
 named_handle::~named_handle() = default;
 
-bool named_handle::acquire(mode as, limit patience) { return live().acquire(as, patience); }
+bool named_handle::acquire(mode as, limit patience) {
+  if (as == mode::none) [[unlikely]]
+    throw domain_error(domain_error::reason::invalid, "mode none (accepted: shared or exclusive)");
+  return live().acquire(as, patience);
+}
 void named_handle::release() { live().release(mode::none); }
 void named_handle::release(mode as) { live().release(as); }
 
@@ -73,6 +77,9 @@ void named_handle::set_done_until(std::uint64_t seconds_since_1970) {
 // A handle that was moved from has nothing to extend or to finish.
 void named_control::interrupt_with(std::function<bool()> is_interrupted) {
   of_.live().interrupt_with(is_interrupted);
+}
+bool named_control::is_held_by_parent() const {
+  return of_.impl_ && of_.impl_->is_held_by_parent();
 }
 void named_control::ask_now() { of_.live().ask_now(); }
 void named_control::guard_nothing_yet() { of_.live().guard_nothing(true); }

@@ -33,11 +33,8 @@ one_lock::~one_lock() {
       drop_from_elsewhere();
       return;
     }
-    if (at_->holders == 1) {
-      if (held_ == mode::exclusive) at_->lock->abandon();
-      at_->across.reset();  // other hosts, too, see it as after a death
-    }
-    give_back();
+    if (held_ == mode::exclusive) at_->lock->abandon();
+    give_back(true);
   } catch (...) {  // the domain is damaged or removed, and with it whatever was guarded
   }
 }
@@ -79,13 +76,19 @@ bool one_lock::take(mode as, limit patience) {
 
 // This thread would wait for itself. If both share, it holds the lock once, by both handles.
 [[gnu::noinline]] bool one_lock::join_own_share(mode as) {
-  const auto own = me_->own_hold(at_->found.line);
-  if (!own) return false;
-  if (as != mode::shared || !own->is_shared)
-    refuse_second_hold("another handle of this thread holds it");
-  at_ = own->of->shared_from_this();
-  ++at_->holders;
-  held_ = as;
+  if (!me_->may_hold(at_->found.line)) return false;
+  // Another thread that drops the handle that holds comes before this, or after it.
+  me_->unless_over([&] {
+    const auto own = me_->own_hold(at_->found.line);
+    if (!own) return;
+    if (as != mode::shared || !own->is_shared)
+      refuse_second_hold("another handle of this thread holds it");
+    joined_ = own->of->shared_from_this();
+    ++joined_->holders;
+    held_ = as;
+  });
+  if (held_ == mode::none) return false;
+  if (raises_) raise_if_owner_died();
   return true;
 }
 
@@ -186,7 +189,7 @@ bool one_lock::start(const time_limit& how_long) {
   // Before the thread can hold: nobody learns of a death at any moment from here on.
   if (guards_nothing_) [[unlikely]]
     say_finished(true);
-  if (at_ && at_->is_current()) return true;
+  if (is_usable()) return true;
   token_before_ = token();
   forget_lock();
   if (!file_->is_current()) file_->throw_removed();
@@ -211,7 +214,7 @@ void one_lock::use(std::shared_ptr<attachment> made) {
   constexpr std::uint64_t check_every_ns = 1'000'000'000;
   check_at_ns_ = at_->lock->held_since_ns + check_every_ns;
   if (file_->is_current()) return true;
-  give_back_unregistered();
+  give_back_unregistered(*at_, false);
   is_stale_ = true;
   return false;
 }
@@ -262,29 +265,36 @@ void one_lock::release(mode as) {
   probes::after_release(*this);
 }
 
-void one_lock::give_back_unregistered() {
-  if (at_->across && at_->is_current()) at_->across->leave();
-  at_->lock->release(std::exchange(held_, mode::none));
+void one_lock::leave_share() {
+  joined_.reset();
+  held_ = mode::none;
+  if (std::exchange(has_finished_, false)) say_finished(false);
+}
+
+// As after a death, other hosts are told so as well.
+void one_lock::give_back_unregistered(lock_in_use& at, bool as_death) {
+  if (at.across && at.is_current() && !as_death) at.across->leave();
+  at.lock->release(std::exchange(held_, mode::none));
   if (std::exchange(has_finished_, false)) [[unlikely]]
     say_finished(false);
+  if (joined_) [[unlikely]]
+    joined_.reset();
 }
 
 // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
 void one_lock::drop_from_elsewhere() {
+  if (me_->is_over()) return;  // also in a child, which may have the mutex of unless_over locked
   const auto us = any_attachment(file_);
   me_->unless_over([&] {
-    if (--at_->holders > 0) return;
-    lock_at(*us, at_->found)
-        ->abandon_from_elsewhere(rank_of_slot(me_->slot()), at_->lock->held_record);
+    lock_in_use& at = hold();
+    if (--at.holders > 0) return;
+    at.is_taken_away = true;
+    lock_at(*us, at.found)->abandon_from_elsewhere(rank_of_slot(me_->slot()), at.lock->held_record);
     static_cast<void>(us->port().taken_events());
   });
 }
 
 // ---- what a handle says ----
-
-mode one_lock::held() const {
-  return held_ != mode::none && !me_->has_ended() ? held_ : mode::none;
-}
 
 std::uint64_t one_lock::token() const {
   if (!at_) return token_before_;
@@ -295,7 +305,8 @@ std::uint64_t one_lock::token() const {
 
 bool one_lock::owner_died() const {
   if (held_ == mode::none) return false;
-  return at_->across ? at_->across->died() : at_->lock->owner_died();
+  const lock_in_use& at = hold();
+  return at.across ? at.across->died() : at.lock->owner_died();
 }
 
 void one_lock::mark_consistent() {
@@ -308,7 +319,8 @@ void one_lock::mark_consistent() {
 
 std::uint64_t one_lock::valid_for() const {
   if (held_ == mode::none) return 0;
-  return at_->across ? at_->across->valid_for() : UINT64_MAX;
+  const lock_in_use& at = hold();
+  return at.across ? at.across->valid_for() : UINT64_MAX;
 }
 
 std::uint64_t one_lock::done_until() const {
@@ -344,8 +356,9 @@ void one_lock::ask_now() {
   if (me_ && !me_->is_over()) me_->port().ask_now();
 }
 
+// A child that vfork has made passes for its parent's thread.
 void one_lock::extend_to_this_process() noexcept {
-  if (held_ == mode::none) return;
+  if (held_ == mode::none || !me_->is_ours()) return;
   domain_slot_page& ours = file_->slot(me_->slot());
   file_->lock_guard(me_->slot(), ours.life_now().incarnation);
   guard(ours, this_thread());
@@ -353,7 +366,7 @@ void one_lock::extend_to_this_process() noexcept {
 }
 
 void one_lock::extend_to(int pid) {
-  if (held_ == mode::none) return;
+  if (held_ == mode::none || !me_->is_ours()) return;
   guard(file_->slot(me_->slot()), pid == 0 ? thread_identity{} : first_thread_of(pid));
   begin_to_guard();
 }
@@ -370,7 +383,7 @@ void one_lock::say_finished(bool is) noexcept {
 }
 
 void one_lock::finish() noexcept {
-  if (held_ == mode::none) return;
+  if (held_ == mode::none || !me_->is_ours()) return;
   say_finished(true);
   guard(file_->slot(me_->slot()), {});
   has_finished_ = true;

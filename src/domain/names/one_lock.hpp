@@ -19,8 +19,8 @@
 
 namespace lockflight::detail {
 
-/// The lock that has a name now, as a thread uses it. Handles by which one thread shares the lock
-/// have it together: the thread holds the lock once.
+/// The lock that has a name now, as a handle uses it. Other handles of the same thread that share
+/// the lock meanwhile hold by it as well: the thread holds the lock once.
 struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
   found_lock found;
   const std::atomic<rma::word>* serial = nullptr;  // of the lock that has these words
@@ -28,6 +28,8 @@ struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
   std::optional<across_hosts> across;  // of a cluster's domain
   /// Handles that hold by it. Another thread may drop one of them.
   std::atomic<int> holders{0};
+  /// Another thread has dropped the last of them, so that `lock` says more than its record.
+  std::atomic<bool> is_taken_away{false};
 
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
@@ -52,12 +54,17 @@ class one_lock final : public handle {
     give_back();
   }
   /// Throws domain_error (not_held, wrong_thread) unless give() can do its work.
-  void check_held(mode as) const {
+  void check_held(mode as) const override {
     if (held_ == mode::none || (as != mode::none && held_ != as) || !me_->is_ours()) [[unlikely]]
       not_held(as);
   }
 
-  [[nodiscard]] mode held() const override;
+  [[nodiscard]] mode held() const override {
+    return held_ != mode::none && !me_->is_over() ? held_ : mode::none;
+  }
+  [[nodiscard]] bool is_held_by_parent() const override {
+    return held_ != mode::none && me_->is_of_parent();
+  }
   [[nodiscard]] bool can_share() const override { return kind_->can.shares; }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
   [[nodiscard]] std::uint64_t token() const;
@@ -98,8 +105,11 @@ class one_lock final : public handle {
 
  private:
   void check_ability(mode as, limit patience) const;
+  [[nodiscard]] bool is_usable() const {
+    return at_ && at_->is_current() && !at_->is_taken_away.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool is_ready() const {
-    return at_ && me_->is_ours() && held_ == mode::none && at_->is_current();
+    return is_usable() && me_->is_ours() && held_ == mode::none;
   }
   [[nodiscard]] bool join_own_share(mode as);
   [[nodiscard]] bool try_once(mode as, limit patience, bool& had);
@@ -112,15 +122,17 @@ class one_lock final : public handle {
   void failed(const std::exception_ptr& how);
   void check_interrupt();
   void raise_if_owner_died();
-  void give_back() {
-    if (at_->holders.load(std::memory_order_relaxed) > 1 && --at_->holders > 0) [[unlikely]] {
-      held_ = mode::none;  // another handle of this thread shares the lock
-      return;
-    }
-    me_->unregister_hold(at_.get());
-    give_back_unregistered();
+  /// That by which this handle holds.
+  [[nodiscard]] lock_in_use& hold() const { return joined_ ? *joined_ : *at_; }
+  void give_back(bool as_death = false) {
+    lock_in_use& at = hold();
+    if (at.holders.load(std::memory_order_relaxed) > 1 && --at.holders > 0) [[unlikely]]
+      return leave_share();  // another handle of this thread shares the lock
+    me_->unregister_hold(&at);
+    give_back_unregistered(at, as_death);
   }
-  void give_back_unregistered();
+  void leave_share();
+  void give_back_unregistered(lock_in_use& at, bool as_death);
   void drop_from_elsewhere();
   void begin_to_guard() noexcept;
   void say_finished(bool is) noexcept;
@@ -138,6 +150,7 @@ class one_lock final : public handle {
   std::shared_ptr<attachment> me_;
   mutable std::mutex me_is_used_;  // while another thread reads me_, or this one changes it
   std::shared_ptr<lock_in_use> at_;
+  std::shared_ptr<lock_in_use> joined_;  // of another handle, by which this one shares; or null
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name

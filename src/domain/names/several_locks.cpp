@@ -4,6 +4,7 @@
 // So of all threads that wait for each other, the one that waits for the last name waits for a
 // thread that waits for none of these.
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "domain/names/one_lock.hpp"
@@ -34,9 +35,11 @@ class several_locks final : public handle {
   }
 
   bool acquire(mode as, limit patience) override {
-    if (held_ != 0)
+    if (held() != mode::none)
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(names_.front()) + ": this handle holds it already");
+    if (held_ == locks_.size()) check_held(mode::none);  // says whose handle it is
+    if (held_ > 0) release_all();                        // the program has jumped out of an acquire
     const bool is_limited = !patience.is_attempt() && !patience.is_for_ever();
     const std::uint64_t until = is_limited ? shm::detail::ns_from_now(patience.nanoseconds()) : 0;
     try {
@@ -52,13 +55,18 @@ class several_locks final : public handle {
     return true;
   }
   void release(mode as) override {
-    // The first lock says what is wrong.
-    if (held() == mode::none || (as != mode::none && held() != as)) locks_.front()->release(as);
+    check_held(as);
     release_all();
+  }
+  void check_held(mode as) const override {
+    for (const auto& each : locks_) each->check_held(as);
   }
 
   [[nodiscard]] mode held() const override {
     return held_ == locks_.size() ? locks_.front()->held() : mode::none;
+  }
+  [[nodiscard]] bool is_held_by_parent() const override {
+    return held_ == locks_.size() && locks_.front()->is_held_by_parent();
   }
   [[nodiscard]] bool can_share() const override { return true; }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
@@ -107,9 +115,18 @@ class several_locks final : public handle {
   void finish() noexcept override { locks_.front()->finish(); }
 
  private:
-  // In reverse, so that a waiter that wants them all waits in one queue.
+  // In reverse, so that a waiter that wants them all waits in one queue. All of them, also if one
+  // fails, which the caller is told afterwards.
   void release_all() {
-    while (held_ > 0) locks_[--held_]->release(mode::none);
+    std::exception_ptr failed;
+    while (held_ > 0) {
+      try {
+        locks_[--held_]->release(mode::none);
+      } catch (...) {
+        if (!failed) failed = std::current_exception();
+      }
+    }
+    if (failed) std::rethrow_exception(failed);
   }
 
   std::vector<std::string> names_;

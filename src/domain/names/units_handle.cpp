@@ -76,6 +76,10 @@ class units_handle final : public handle {
   void release(mode as) override;
 
   [[nodiscard]] mode held() const override { return unit_ >= 0 ? last()->held() : mode::none; }
+  [[nodiscard]] bool is_held_by_parent() const override {
+    return unit_ >= 0 && last()->is_held_by_parent();
+  }
+  void check_held(mode as) const override { held_unit().check_held(as); }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
   [[nodiscard]] int units() const override { return static_cast<int>(units_.size()); }
   [[nodiscard]] int unit() const override { return held() == mode::none ? -1 : unit_; }
@@ -248,7 +252,7 @@ void units_handle::undo_jump() {
 }
 
 void units_handle::release(mode as) {
-  held_unit().check_held(as);
+  check_held(as);
   lock::release_unit(*this);
   probes::after_release(*this);
 }

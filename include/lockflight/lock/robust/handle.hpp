@@ -251,11 +251,14 @@ class robust_handle : protected guarded_waits<Port> {
     base::end_watch();
   }
 
+  // Waiters of later generations look again whether a holder of an earlier one is left.
+  void count_out_of_inherited() { static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2)); }
+
   // The record may say anything, also that we hold: the jump may have come just before the acquire
   // would have returned. Nobody then waits for a holder of an earlier generation.
   [[noreturn, gnu::noinline]] void undo() {
     drop(me_.nodes_since(before_, place_));
-    static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
+    count_out_of_inherited();
     throw not_returned();
   }
 
@@ -268,7 +271,7 @@ class robust_handle : protected guarded_waits<Port> {
   [[gnu::noinline]] void release_inherited() {
     // Done while the record still says `releasing`, so that another participant handles our death
     // if we die before this.
-    static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
+    count_out_of_inherited();
     give_up(line_.value, nodes_held());
     free_acknowledged();
   }
