@@ -145,6 +145,14 @@ struct lock_user {
   std::string command = "";  ///< as in domain_slot
 
   [[nodiscard]] bool waits() const { return held == mode::none; }
+  /// "waits", "shares" or "holds", as the interfaces, JSON and the agents have it.
+  [[nodiscard]] const char* use() const {
+    return held == mode::exclusive ? "holds" : held == mode::shared ? "shares" : "waits";
+  }
+  /// Whether it is a thread of the process with that number in this PID namespace.
+  [[nodiscard]] bool is_of_process(int number) const {
+    return host.empty() && !has_foreign_pid && pid == number;
+  }
   /// Of the process that runs: the guarded one if there is one.
   [[nodiscard]] int running_pid() const { return guarded_pid != 0 ? guarded_pid : pid; }
 };

@@ -35,18 +35,6 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
                              .group = group});
 }
 
-const char* word_for(mode held) {
-  switch (held) {
-    case mode::none:
-      return "waits";
-    case mode::shared:
-      return "shares";
-    case mode::exclusive:
-      return "holds";
-  }
-  return "unknown";
-}
-
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
 /// What a call returns that looks at files, or at all of a domain's.
@@ -85,7 +73,7 @@ nb::list described_users(const std::vector<lock_user>& users) {
   for (const lock_user& each : users) {
     nb::dict one = described(each);
     one["host"] = bytes_of(each.host);
-    one["what"] = word_for(each.held);
+    one["what"] = each.use();
     one["unit"] = each.unit < 0 ? nb::none() : nb::object(nb::int_(each.unit));
     one["seconds"] = static_cast<double>(each.for_ns) * 1e-9;
     all.append(one);

@@ -26,7 +26,7 @@ void call_in_progress::refuse_nested(const recipe& of) {
 }
 
 bool is_held_by_this_process(const lock_user& by) {
-  return by.host.empty() && !by.has_foreign_pid && by.pid == getpid() && !by.waits();
+  return by.is_of_process(getpid()) && !by.waits();
 }
 
 void call_in_progress::refuse_wait_for_ended_thread() const {

@@ -11,9 +11,7 @@
 namespace lockflight::cli {
 namespace {
 
-bool is_us(const circle_member& each) {
-  return each.user.host.empty() && !each.user.has_foreign_pid && each.user.pid == getpid();
-}
+bool is_us(const circle_member& each) { return each.user.is_of_process(getpid()); }
 
 /// How many members have waited for a shorter time than this process.
 std::ptrdiff_t younger_members(const lock_circle& circle) {

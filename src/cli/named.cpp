@@ -30,21 +30,12 @@ double longest_wait_s(const domain_lock& lock) {
 
 // ---- words ----
 
-namespace {
-
-/// As the field "use" of JSON has it.
-const char* use_of(mode held) {
-  return held == mode::exclusive ? "holds" : held == mode::shared ? "shares" : "waits";
-}
-
-}  // namespace
-
 std::string word_of(const lock_user& user) {
-  return user.unit < 0 ? use_of(user.held) : fmt::format("holds unit {}", user.unit);
+  return user.unit < 0 ? user.use() : fmt::format("holds unit {}", user.unit);
 }
 
 std::string use_text(const lock_user& user) {
-  return user.waits() ? "waits for it" : fmt::format("{} it", use_of(user.held));
+  return user.waits() ? "waits for it" : fmt::format("{} it", user.use());
 }
 
 std::string kind_of(const domain_lock& lock) {
@@ -100,7 +91,7 @@ ordered_json user_json(const lock_user& user) {
                     {"slot", std::max(user.slot, 0)},
                     {"dead", user.dead},
                     {"stopped", user.stopped},
-                    {"use", use_of(user.held)},
+                    {"use", user.use()},
                     {"seconds", json_seconds(user.for_ns)},
                     {"guarded_pid", user.guarded_pid},
                     {"command", user.command}};

@@ -37,9 +37,7 @@ std::string users_text(const std::vector<lock_user>& users) {
     text +=
         " and " + std::to_string(holders.size() - 1) + (holders.size() > 2 ? " others" : " other");
   if (!holders.empty()) text += " for " + duration(seconds_of(holders.front()));
-  const auto is_us = [](const lock_user& each) {
-    return each.host.empty() && !each.has_foreign_pid && each.pid == getpid();
-  };
+  const auto is_us = [](const lock_user& each) { return each.is_of_process(getpid()); };
   // In a cluster it may have lost the lock, and not have noticed it.
   if (holders.empty() && !waiters.empty() && !is_us(waiters.front()))
     text += ", and " + user_text(waiters.front()) + " comes first";

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 
@@ -107,8 +106,12 @@ std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
   }
 }
 
-/// How a user's mode is called, in the order of the modes.
-constexpr std::array<std::string_view, 3> words{"waits", "shares", "holds"};
+/// Of what lock_user::use() says.
+std::optional<mode> mode_from(std::string_view use) {
+  for (const mode each : {mode::none, mode::shared, mode::exclusive})
+    if (use == lock_user{.held = each}.use()) return each;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -156,8 +159,7 @@ std::string lines_of(const std::vector<domain_lock>& locks) {
   std::string lines;
   for (const domain_lock& lock : locks)
     for (const lock_user& each : lock.users)
-      lines += line_of({std::string(uses_question), each.host, lock.name,
-                        std::string(words[static_cast<std::size_t>(each.held)]),
+      lines += line_of({std::string(uses_question), each.host, lock.name, each.use(),
                         std::to_string(each.running_pid()),
                         each.stopped ? "stopped"
                         : each.dead  ? "dead"
@@ -173,14 +175,14 @@ std::vector<domain_lock> locks_from(const std::vector<std::vector<std::string>>&
   std::map<std::string, domain_lock> found;
   for (const auto& line : lines) {
     if (line.size() != fields || line[0] != uses_question) continue;
-    const auto word = std::ranges::find(words, line[3]);
+    const auto held = mode_from(line[3]);
     const auto pid = read_number<int>(line[4]);
     const auto milliseconds = read_number<std::uint64_t>(line[6]);
-    if (word == words.end() || !pid || !milliseconds) continue;
+    if (!held || !pid || !milliseconds) continue;
     domain_lock& lock = found[line[2]];
     lock.name = line[2];
     lock.users.push_back({.host = line[1],
-                          .held = static_cast<mode>(word - words.begin()),
+                          .held = *held,
                           .unit = read_number<int>(line[8]).value_or(-1),
                           .pid = *pid,
                           .dead = line[5] == "dead",
