@@ -356,9 +356,9 @@ void one_lock::ask_now() {
   if (me_ && !me_->is_over()) me_->port().ask_now();
 }
 
-// A child that vfork has made passes for its parent's thread.
+// A child may call this for its parent, which holds. One that vfork has made passes for its parent.
 void one_lock::extend_to_this_process() noexcept {
-  if (held_ == mode::none || !me_->is_ours()) return;
+  if (held_ == mode::none || (!me_->is_ours() && !me_->is_of_parent())) return;
   domain_slot_page& ours = file_->slot(me_->slot());
   file_->lock_guard(me_->slot(), ours.life_now().incarnation);
   guard(ours, this_thread());

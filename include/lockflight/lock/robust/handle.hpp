@@ -251,9 +251,6 @@ class robust_handle : protected guarded_waits<Port> {
     base::end_watch();
   }
 
-  // Waiters of later generations look again whether a holder of an earlier one is left.
-  void count_out_of_inherited() { static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2)); }
-
   // The record may say anything, also that we hold: the jump may have come just before the acquire
   // would have returned. Nobody then waits for a holder of an earlier generation.
   [[noreturn, gnu::noinline]] void undo() {
@@ -288,6 +285,7 @@ class robust_handle : protected guarded_waits<Port> {
     free_acknowledged();
   }
 
+  void count_out_of_inherited() { static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2)); }
   static void unlock_shared_of(inside& in) {
     if constexpr (shares) in.unlock_shared();
   }
