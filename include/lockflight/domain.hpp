@@ -390,6 +390,7 @@ class named_handle {
   /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
   /// machine there is no limit, and the result is the longest duration. Of several names the
   /// shortest. Reads a clock.
+  /// In a child of a fork it is about the parent's hold, so that a child can watch it.
   ///
   /// The library has no threads, so there is no function that it would call when the time is over:
   /// a holder asks before each step that must not be done twice. Unless the host has lost the

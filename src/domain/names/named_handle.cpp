@@ -66,7 +66,8 @@ void named_handle::mark_consistent() { live().mark_consistent(); }
 bool named_handle::still_valid() const { return live().still_valid(); }
 std::chrono::nanoseconds named_handle::valid_for() const {
   constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
-  const std::uint64_t left = is_held() ? live().valid_for() : 0;
+  const bool holds = is_held() || (impl_ && impl_->is_held_by_parent());
+  const std::uint64_t left = holds ? live().valid_for() : 0;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
 }
 std::uint64_t named_handle::done_until() const { return live().done_until(); }
