@@ -44,7 +44,9 @@ extern "C" {
 enum lockflight_code {
   LOCKFLIGHT_OK = 0,
   LOCKFLIGHT_BUSY = 1,       /* try_lock: another participant has the lock; this is not an error */
-  LOCKFLIGHT_INVALID = 2,    /* an argument is not accepted, is NULL, or is a destroyed handle */
+  LOCKFLIGHT_INVALID = 2,    /* an argument is not accepted, is NULL, or is a destroyed handle of a
+                                network's lock; a destroyed handle of a named lock must not be
+                                used */
   LOCKFLIGHT_UNKNOWN = 3,    /* no lock, or no parameter of this lock, has that name */
   LOCKFLIGHT_WRONG_KIND = 4, /* this lock cannot do that: share, wait until a time, upgrade */
   LOCKFLIGHT_NOT_HELD = 5,   /* unlock, upgrade, downgrade: this participant does not hold the lock,

@@ -41,8 +41,8 @@ class shared_timed_names : public timed_names<Lock> {
 
 /// Makes a handle that has acquire(mode, limit) and release(mode) a Lockable of the standard
 /// library, with and without time limits.
-template <class Handle>
-class lock_names : public timed_names<Handle> {
+template <class Handle, template <class> class TimedNames = timed_names>
+class lock_names : public TimedNames<Handle> {
  public:
   void lock() { static_cast<void>(self().acquire(mode::exclusive, limit::for_ever())); }
   [[nodiscard]] bool try_lock() { return self().acquire(mode::exclusive, limit::at_once()); }
@@ -57,20 +57,12 @@ class lock_names : public timed_names<Handle> {
 
 /// The same for one that can be shared.
 template <class Handle>
-class shared_lock_names : public lock_names<Handle> {
+class shared_lock_names : public lock_names<Handle, shared_timed_names> {
  public:
   void lock_shared() { static_cast<void>(self().acquire(mode::shared, limit::for_ever())); }
   [[nodiscard]] bool try_lock_shared() { return self().acquire(mode::shared, limit::at_once()); }
   [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds) {
     return self().acquire(mode::shared, limit::of_ns(nanoseconds));
-  }
-  template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& patience) {
-    return self().acquire(mode::shared, patience);
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& then) {
-    return try_lock_shared_for(then - Clock::now());
   }
   void unlock_shared() { self().release(mode::shared); }
 

@@ -37,7 +37,7 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-/// What a call returns that looks at files, or at all of a domain's.
+/// The result of a call that reads files, or all of a domain, while other threads run.
 template <class Call>
 auto without_interpreter(Call call) {
   const others_run meanwhile;

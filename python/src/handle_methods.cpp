@@ -13,7 +13,8 @@ namespace nb = nanobind;
 namespace lockflight::python {
 namespace {
 
-/// What `timeout` of an acquire means, as threading.Lock has it; without one it is `otherwise`.
+/// The limit that `timeout` of an acquire stands for, as threading.Lock has it; without one
+/// `otherwise`.
 limit limit_of(bool blocking, nb::handle timeout, limit otherwise) {
   double seconds = -1;
   if (timeout.is_valid() && !timeout.is_none()) {
@@ -85,7 +86,7 @@ PyObject* call_release(PyObject* self, PyObject*) {
 }
 PyObject* call_enter(PyObject* self, PyObject*) {
   return with(self, [self](const handle_object& of) {
-    // What `as` gets is found first: nothing may fail any more once the lock is held.
+    // The object for `as` is found first: nothing may fail any more once the lock is held.
     nb::object entered = of.is_made_of_others() ? nb::getattr(self, "_entered") : nb::borrow(self);
     if (const recipe* const late = of.take(of.patience())) raise_not_acquired(self, *late);
     return entered;

@@ -58,10 +58,10 @@ class handle_object {
   /// Whether this thread holds one of the locks already, so that it cannot hold it for another
   /// task.
   [[nodiscard]] bool is_in_use() const;
-  /// What this thread holds is free then, as after a death.
+  /// Frees what this thread holds, as after a death.
   void abandon() const;
 
-  // What this thread holds. Of several locks: of the first, or what holds for all or any of them.
+  // The holds of this thread. Of several locks: of the first, or what holds for all or any of them.
 
   [[nodiscard]] bool held() const;
   [[nodiscard]] bool owner_died() const;

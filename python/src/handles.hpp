@@ -47,7 +47,7 @@ struct handle_table {
   std::size_t sweep_at = 64;
   const recipe* last = nullptr;
   entry* last_entry = nullptr;
-  /// What this thread held when a fork made the process.
+  /// The holds of this thread when a fork made the process.
   std::vector<std::weak_ptr<const recipe>> held_by_parent;
 
   handle_table() = default;
@@ -56,7 +56,7 @@ struct handle_table {
   ~handle_table() { table = nullptr; }
 
   entry& find_or_make(const std::shared_ptr<const recipe>& of);
-  /// What the handle still holds is free then, as after a death.
+  /// Frees what the handle still holds, as after a death.
   void drop(const recipe* of);
 };
 

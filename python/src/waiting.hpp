@@ -1,4 +1,4 @@
-// What surrounds a call that may wait: the interpreter is given to other threads, signals are
+// The surroundings of a call that may wait: the interpreter is given to other threads, signals are
 // handled, and a task of asyncio may end it.
 //
 // A call keeps the interpreter until it begins to wait: to give it up and take it again takes as
@@ -133,7 +133,7 @@ class cancellation {
     // Relaxed: a waiter that reads it too early reads it again.
     return cancelled_.load(std::memory_order_relaxed);
   }
-  /// What makes the acquire ask whether it is cancelled, while it is there.
+  /// A function that makes the acquire ask whether it is cancelled, while there is one.
   void set_waiting(std::function<void()> ask_now) {
     const std::lock_guard hold(mutex_);
     ask_now_ = std::move(ask_now);
@@ -145,7 +145,7 @@ class cancellation {
   std::function<void()> ask_now_;
 };
 
-/// What ends the acquire of this thread, or null.
+/// The cancellation that ends the acquire of this thread, or null.
 inline thread_local const cancellation* ends_acquire = nullptr;
 
 /// Whether a wait of this thread is over. A handler of Python may throw, which ends the wait too.

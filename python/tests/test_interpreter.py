@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lockflight import Mutex
+from lockflight import Domain, Mutex
 
 try:
     import _interpreters as interpreters  # Python 3.13
@@ -20,6 +20,25 @@ def run_program(text, *arguments):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+TASKS = """
+import asyncio, sys
+import lockflight
+
+async def main():
+    for name in "ab":
+        async with lockflight.SharedMutex(name, domain=sys.argv[1]).shared():
+            pass
+
+asyncio.run(main())
+"""
+
+
+def test_the_threads_of_tasks_give_their_slots_back(domain):
+    """Else a program that ends as usual would count as deaths."""
+    run_program(TASKS, domain)
+    assert Domain(domain).participants() == []
 
 
 FINALIZER = """

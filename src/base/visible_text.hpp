@@ -39,6 +39,16 @@ namespace lockflight {
   return character.size() == 2 && first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
+/// A character that changes the direction of the text behind it: U+061C, U+200E and U+200F, U+202A
+/// to U+202E, U+2066 to U+2069. A line with one may show something else than it says.
+[[nodiscard]] inline bool changes_direction(std::string_view character) {
+  if (character == "\xd8\x9c") return true;
+  if (character.size() != 3 || !character.starts_with("\xe2")) return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  if (character[1] == '\x80') return last == 0x8e || last == 0x8f || (last >= 0xaa && last <= 0xae);
+  return character[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
+}
+
 namespace detail {
 
 inline void add_hex(std::string& to, std::string_view bytes) {
@@ -73,11 +83,12 @@ template <class IsEscaped>
 
 }  // namespace detail
 
-/// For a person: no control character and nothing but UTF-8, so one line. Text that is visible
-/// already stays as it is.
+/// For a person: nothing but UTF-8, without control characters, so one line, and without characters
+/// that change the direction. Text that is visible already stays as it is.
 [[nodiscard]] inline std::string visible(std::string_view text) {
-  return detail::escaped(
-      text, [](std::string_view, std::string_view character) { return is_control(character); });
+  return detail::escaped(text, [](std::string_view, std::string_view character) {
+    return is_control(character) || changes_direction(character);
+  });
 }
 
 /// For a program: UTF-8 from which the bytes can be read again, as two texts have never the same.

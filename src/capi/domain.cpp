@@ -80,7 +80,7 @@ template <class Call>
   }
 }
 
-/// What the handles of a type are called.
+/// The names of a type of handles in messages.
 struct handle_type {
   const char* name;
   const char* accepted;

@@ -11,7 +11,7 @@
 
 namespace lockflight::capi {
 
-/// What a participant has of its network: the launch, and a membership in it.
+/// A participant's part of its network: the launch, and a membership in it.
 struct place {
   place() = default;
   place(const place&) = delete;

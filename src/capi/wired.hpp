@@ -35,7 +35,7 @@ struct wired_place final : place {
   }
 };
 
-/// What lockflight_join_ucx and lockflight_join_libfabric do.
+/// The body of lockflight_join_ucx and lockflight_join_libfabric.
 template <class Environment>
 int join_wired(const lockflight_config* config, lockflight_participant** me) {
   return guarded([&] {

@@ -74,7 +74,7 @@ std::string text_of(const std::string& path) {
   return {text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
 }
 
-/// What follows `key` in the line of `text` that begins with it.
+/// The text behind `key` in the line of `text` that begins with it.
 std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -1,4 +1,4 @@
-// What a run that waits does about circles of participants that wait for each other.
+// The watch of a waiting run for circles of participants that wait for each other.
 #pragma once
 
 #include <chrono>

@@ -70,8 +70,8 @@ void deadline_watch::stop_until_due(const std::function<void()>& stop) const {
   waitpid(waker, nullptr, 0);
 }
 
-// It inherits the blocked signals, and has a group of its own, so that the terminal's signals do
-// not stop it.
+// The waker inherits the blocked signals, and has a group of its own, so that the terminal's
+// signals do not stop it.
 void deadline_watch::wake_when_due(pid_t run) const {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -32,7 +32,7 @@ domain_error which_is_meant(const domain_error& e, const domain_name& named) {
                              in_quotes(named.name), joined(choices, " or "))};
 }
 
-/// That there is none, and what there is.
+/// The error that there is no such domain, with the ones that there are.
 usage_error none_of(const domain_name& named) {
   std::vector<std::string> known = domain::list();
   if (named.mode == 0) std::erase(known, named.name);  // somebody has made it since

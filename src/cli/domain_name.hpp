@@ -33,7 +33,8 @@ struct domain_name {
                                                       const char* by_default = default_domain);
 /// The argument DOMAIN of the commands that take the domain both ways.
 [[nodiscard]] option domain_argument(std::string what);
-/// What these say. None if the domain is not named and has no default. Throws usage_error.
+/// The domain that these options name. None if the domain is not named and has no default. Throws
+/// usage_error.
 [[nodiscard]] std::optional<domain_name> domain_name_from(const arguments& given,
                                                           const char* by_default = default_domain);
 

@@ -31,8 +31,8 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What tells its file from that of any other domain, also from one of the same name that is made
-/// later. Empty if it has none any more.
+/// The identity of the domain's file, which tells it from that of any other domain, also from one
+/// of the same name that is made later. Empty if it has none any more.
 std::string identity_of(const domain& in) {
   struct stat s {};
   if (stat(in.path().c_str(), &s) != 0) return "";
@@ -113,16 +113,19 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
 }
 
 std::optional<run_around> run_that_excludes(const domain& in, const std::vector<std::string>& names,
-                                            bool shared) {
+                                            bool shared, std::optional<int> units) {
   const std::vector<hold_around> around = holds_around();
   if (around.empty()) return std::nullopt;
   const std::string domain = identity_of(in);
+  int held_units = 0;
   for (const hold_around& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
-    for (const lock_user& user : in.users_of(its.name))
-      if (is_that_run(user, its, before_ns) && !(shared && user.held == mode::shared))
-        return run_around{its.name, user};
+    for (const lock_user& user : in.users_of(its.name)) {
+      if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
+      // Another run may release a unit of a semaphore.
+      if (++held_units >= units.value_or(1)) return run_around{its.name, user};
+    }
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What COMMAND of `lockflight run` finds in its environment, and what a run reads there: which
+// The environment of COMMAND of `lockflight run`, and what a run reads there: which
 // locks the runs around it hold.
 //
 // LOCKFLIGHT_INSIDE has a line for each name that a run around holds, the outermost first:
@@ -32,9 +32,10 @@ struct run_around {
   lock_user holder;
 };
 /// The first of these names that a run around this process holds now, unless it shares it and this
-/// process wants to share it.
+/// process wants to share it; of a semaphore of so many units, if runs around this process hold all
+/// of them.
 [[nodiscard]] std::optional<run_around> run_that_excludes(const domain& in,
                                                           const std::vector<std::string>& names,
-                                                          bool shared);
+                                                          bool shared, std::optional<int> units);
 
 }  // namespace lockflight::cli

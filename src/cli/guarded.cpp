@@ -24,7 +24,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// What is left of the time for waiting. It goes on while the process is stopped.
+/// The rest of the time for waiting, which goes on while the process is stopped.
 class time_left {
  public:
   explicit time_left(limit patience)
@@ -70,7 +70,7 @@ class guarded_run {
   [[nodiscard]] outcome wait();
   /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
   [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
-  /// It holds the names before the awaited one, or runs around it hold others.
+  /// True if the run holds names before the awaited one, or runs around it hold others.
   [[nodiscard]] bool may_be_in_circle() const {
     return held_->awaited() != held_->name() || is_inside_of_a_run();
   }
@@ -139,7 +139,7 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
 /// A run that would wait for this one, which would wait for it. None if this one does not wait.
 std::optional<run_around> guarded_run::run_around_us(const time_left& left) const {
   if (what_.waits_anyway || left.is_over()) return std::nullopt;
-  return run_that_excludes(*in_, what_.names, what_.held == mode::shared);
+  return run_that_excludes(*in_, what_.names, what_.held == mode::shared, what_.units);
 }
 
 void guarded_run::refuse_to_wait_for(const run_around& around) {

@@ -34,7 +34,7 @@ struct guarded_command {
   int events = -1;                       ///< the descriptor for lines of JSON; -1: none
   bool inherits = false;                 ///< what COMMAND leaves running keeps the lock
   std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
-  /// What happens if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs
+  /// The action if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs
   /// before it in a shell.
   enum class after_death : std::uint8_t { run, fail, repair } on_owner_died = after_death::run;
   std::string repair;

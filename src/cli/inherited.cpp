@@ -46,13 +46,13 @@ std::vector<int> open_descriptors() {
   return all;
 }
 
-/// What the supervisor sends to the front process, if that is to end before it.
+/// The message of the supervisor to the front process, if that is to end before it.
 struct end_of_command {
   int code = 0;
   int signal_number = 0;
 };
 
-/// What the front process has got, or nothing. Does not wait.
+/// The message that the front process has got, or nothing. Does not wait.
 std::optional<ending> received(int from) {
   end_of_command its;
   if (recv(from, &its, sizeof its, MSG_DONTWAIT) != sizeof its) return std::nullopt;
@@ -132,7 +132,7 @@ pid_t inheritance::an_heir() const {
   return 0;
 }
 
-// What an heir writes is read and forgotten: the end of the pipe is what counts.
+// Bytes that an heir writes are read and forgotten: only the end of the pipe counts.
 bool inheritance::await_end_of(const descriptor& heir) const {
   std::array<char, 256> written{};
   while (true) {

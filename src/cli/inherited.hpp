@@ -1,5 +1,5 @@
-// What `lockflight run --inherit` adds: the lock is held until the last process has ended that has
-// inherited it from COMMAND, as with flock(1), and the run itself ends with COMMAND.
+// The part of `lockflight run --inherit`: the lock is held until the last process has ended that
+// has inherited it from COMMAND, as with flock(1), and the run itself ends with COMMAND.
 //
 // The run has two processes for this. The *front* is what the caller has started: it passes signals
 // on, and ends as COMMAND has ended. Its child, the *supervisor*, does all that a run does

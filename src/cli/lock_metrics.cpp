@@ -17,7 +17,7 @@ namespace {
 
 using enum metrics_text::type;
 
-/// Whose domain it is, since domains of several users and groups may have the same name.
+/// The owner of the domain, since domains of several users and groups may have the same name.
 std::string owner_of(const domain& in) {
   const domain_options& options = in.options();
   constexpr unsigned of_group = 0660;

@@ -144,7 +144,7 @@ std::string json_text(ordered_json document, int indent) {
   make_reversible(document);
   const std::string text = document.dump(indent);
   // JSON needs no escapes for what is left of the control characters; terminals may obey them.
-  // They are nowhere but in strings.
+  // Control characters are nowhere but in strings.
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view character = std::string_view(text).substr(

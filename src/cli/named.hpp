@@ -1,4 +1,4 @@
-// What the commands on named locks say of a lock and of its users, in words and in JSON.
+// Texts and JSON of a lock and of its users, for the commands on named locks.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ constexpr int widest_name = 40;
 [[nodiscard]] std::string use_text(const lock_user& user);
 /// "flight-rw", "semaphore of 3".
 [[nodiscard]] std::string kind_of(const domain_lock& lock);
-/// What is to be said of a participant besides its numbers: "dead", "stopped", "in another PID
+/// The state of a participant, to be said besides its numbers: "dead", "stopped", "in another PID
 /// namespace", two of these with a comma, or nothing.
 template <class Participant>
 [[nodiscard]] std::string state_text(const Participant& of) {
@@ -43,7 +43,7 @@ template <class Participant>
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
 [[nodiscard]] std::string command_of(const lock_user& user);
 /// "rsync on host7 (pid 4711, stopped)": the process of the command, if it is not the participant.
-/// Its name is not known where there is no /proc: "process 4711 (stopped)".
+/// The name is not known where there is no /proc: "process 4711 (stopped)".
 [[nodiscard]] std::string user_text(const lock_user& user);
 /// "rsync (pid 1) holds 'a' and waits for 'b'; cp (pid 2) holds 'b' and waits for 'a'".
 [[nodiscard]] std::string circle_text(const lock_circle& circle);

@@ -20,7 +20,7 @@ constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
 
-/// What several options ask of the wait for the lock that do not go together.
+/// Refuses options about the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,
                     std::initializer_list<const char*> others) {
   if (!given.has(option)) return;
@@ -143,9 +143,9 @@ command run_command() {
            "is that of a run whose COMMAND had not begun, unless the domain is a cluster's.",
            "LOCKFLIGHT_INSIDE says which locks the runs around COMMAND hold. If COMMAND starts "
            "another run that would wait for one of them, each would wait for the other: the inner "
-           "run exits with 2 at once and says so, unless both share the lock, or a unit of "
-           "--slots is free. With --wait-anyway it waits. It waits as well if the outer run has "
-           "ended, or does not wait for COMMAND any more.",
+           "run exits with 2 at once and says so, unless both share the lock, or a run that is "
+           "not around it has a unit of --slots. With --wait-anyway it waits. It waits as well if "
+           "the outer run has ended, or does not wait for COMMAND any more.",
            "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
            "with overlapping names do not wait for each other in a circle. --timeout is that of "
            "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
@@ -161,10 +161,10 @@ command run_command() {
            "exits with 65. With 'fail' it exits with 65 at once. Later runs are told as well, "
            "until one has repaired.",
            "A run that waits in a circle, each member of which waits for a lock that the next one "
-           "holds, says so once. With --on-deadlock fail, the run in the circle that has waited for "
-           "the shortest time gives up: it exits as after --timeout, and the others go on. 'lockflight "
-           "who' and 'lockflight top' show circles, too. Over several hosts of a cluster a circle is "
-           "said, as far as the agents know it, and not ended.",
+           "holds, says so once. With --on-deadlock fail, the run in the circle that has waited "
+           "for the shortest time gives up: it exits as after --timeout, and the others go on. "
+           "'lockflight who' and 'lockflight top' show circles, too. Over several hosts of a "
+           "cluster a circle is said, as far as the agents know it, and not ended.",
            "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
            "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
            "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "

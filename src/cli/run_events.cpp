@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What a run waits for, or waited for in vain.
+/// The lock that a run waits for, or waited for in vain, and its users.
 ordered_json obstacle(const domain& in, const std::string& name) {
   ordered_json fields{{"name", name}};
   add_users(in.users_of(name), fields);

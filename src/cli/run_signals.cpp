@@ -75,7 +75,7 @@ bool is_continued() {
   return sigismember(&pending, SIGCONT) != 0;
 }
 
-/// It interrupts system calls, which is all that it is for.
+/// A handler that only interrupts system calls.
 void on_child(int) {}
 
 void handle(int signal_number, void (*handler)(int)) {
@@ -160,7 +160,7 @@ void run_signals::give_back_in_child() const {
 
 int end_by(int signal_number) {
   ends_by = signal_number;
-  // What belongs to the thread, such as its slot in the domain, is given back before that.
+  // State of the thread, such as its slot in the domain, is given back before that.
   std::atexit([] { end_now(ends_by); });
   return 128 + signal_number;
 }

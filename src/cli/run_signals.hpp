@@ -15,7 +15,8 @@
 
 namespace lockflight::cli {
 
-/// They end a run that waits, and are passed on to the command of one that has the lock.
+/// Signals that end a run that waits, and that are passed on to the command of one that has the
+/// lock.
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 /// A process has one object of this class.
@@ -36,7 +37,7 @@ class run_signals {
 
   /// The signal that was noted; one that ends the process rather than SIGTSTP. 0: none.
   [[nodiscard]] static int noted();
-  /// Those that block() blocks.
+  /// The signals that block() blocks.
   [[nodiscard]] const sigset_t& blocked() const { return blocked_; }
   /// The mask that the process began with.
   [[nodiscard]] const sigset_t& before() const { return before_; }

@@ -129,7 +129,7 @@ struct window_row {
   lock::window_memory used;
 };
 
-/// What the drop-in's default lock takes, with the words beside it (mpi_preload/scheme.hpp).
+/// The memory of the drop-in's default lock, with the words beside it (mpi_preload/scheme.hpp).
 window_row window_of(int ranks) {
   using layout = lock::window_layout<lock::flight_rw, lock::window_groups<shm::port>>;
   constexpr std::uint32_t words_of_observers = 2 * rma::line_words;

@@ -1,5 +1,5 @@
-// What `lockflight run` says while it waits: on a terminal a line that is drawn anew each second,
-// else, if it is asked for, one line.
+// The message of `lockflight run` while it waits: on a terminal a line that is drawn anew each
+// second, else, if it is asked for, one line.
 #pragma once
 
 #include <chrono>

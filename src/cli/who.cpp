@@ -44,7 +44,7 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
     out.line(out.paint(style::bad, fmt::format("{} does not answer", visible(host))));
 }
 
-/// Those with a member that holds that lock, or waits for it.
+/// The circles with a member that holds that lock, or waits for it.
 std::vector<lock_circle> with_lock(std::vector<lock_circle> circles, const std::string& name) {
   std::erase_if(circles, [&](const lock_circle& circle) {
     return std::ranges::none_of(circle, [&](const circle_member& each) {
@@ -91,19 +91,19 @@ command who_command() {
            "hosts are asked. If some of them wait for each other in a circle, a line names its "
            "members.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
-           "\"repairs\", \"owner_died\", "
-           "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "
-           "\"slot\", \"dead\", \"stopped\", \"use\": \"holds\"|\"shares\"|\"waits\", "
-           "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
-           "command that has to end as well before the holder counts as dead. A USER on another "
-           "host has a \"host\", and its pid is that of its command; \"silent\" are the hosts that "
-           "do not answer. A USER with \"foreign_pid\": true has the numbers of another PID "
-           "namespace, such as a container's. A semaphore, which 'lockflight run --slots N' makes, "
-           "has \"units\", "
-           "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" "
-           "has an array for each, whose members are USERs with \"holds\" and \"waits_for\". The \"acquires\" are the exclusive "
-           "ones on this host since the lock was made. \"owner_died\" is about exclusive holders: the "
-           "death of one that shares is not told to later holders.",
+           "\"repairs\", \"owner_died\", \"holders\": [USER...], \"waiters\": [USER...], "
+           "\"domain\"}, and a USER is {\"pid\", \"slot\", \"dead\", \"stopped\", \"use\": "
+           "\"holds\"|\"shares\"|\"waits\", \"seconds\", \"guarded_pid\", \"command\"}. The "
+           "guarded_pid is 0, or the process of a command that has to end as well before the "
+           "holder counts as dead. A USER on another host has a \"host\", and its pid is that of "
+           "its command; \"silent\" are the hosts that do not answer. A USER with "
+           "\"foreign_pid\": true has the numbers of another PID namespace, such as a "
+           "container's. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
+           "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
+           "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
+           "\"acquires\" are the exclusive ones on this host since the lock was made. "
+           "\"owner_died\" is about exclusive holders: the death of one that shares is not told "
+           "to later holders.",
            json_of_bytes},
       .options = with_domain_options(
           {{.name = "NAME", .what = "the lock"},

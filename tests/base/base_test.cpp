@@ -29,6 +29,10 @@ namespace {
 TEST(VisibleText, IsOneLineOfUtf8) {
   EXPECT_EQ(visible("a b\\é€😀"), "a b\\é€😀");
   EXPECT_EQ(visible("a\n\t\x1b[31m\x7f"), "a\\x0a\\x09\\x1b[31m\\x7f");
+  EXPECT_EQ(visible("a\u202eb\u2066\u061c\u200f"),
+            "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c\\xe2\\x80\\x8f")
+      << "they would turn the text around";
+  EXPECT_EQ(visible("\u2013\u20ac\u2065"), "\u2013\u20ac\u2065") << "their neighbours do not";
   EXPECT_EQ(visible("\xc2\x9b|\xc2\xa0"), "\\xc2\\x9b|\xc2\xa0") << "C1, and what follows it";
   // Half a character, a longer form, a surrogate, and one beyond the last.
   for (const char* const bad : {"\xff", "\xc3", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80",

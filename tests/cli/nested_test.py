@@ -75,6 +75,15 @@ class Nested(NamedTest):
                                             r"lockflight run: lock 'jobs' was not free in time")
         self.assertEqual(writer.wait(timeout=10), 0)
 
+    def test_a_semaphore_whose_unit_another_run_will_release(self):
+        self.hold("exec sleep 1", options=["--slots", "2"])
+        self.assertEqual(self.nested(outer_options=["--slots", "2"],
+                                     inner_options=["--slots", "2"]), (0, "ran\n", ""))
+        self.assert_refused(self.run_all(
+            "jobs", options=["--slots", "2"],
+            command=[*RUN, "--slots", "2", "jobs", "--",
+                     *RUN, "--slots", "2", "jobs", "--", "true"]))
+
     def test_a_semaphore_without_a_free_unit(self):
         self.assert_refused(self.nested(outer_options=["--slots", "1"],
                                         inner_options=["--slots", "1"]))

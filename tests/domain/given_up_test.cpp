@@ -77,6 +77,30 @@ TEST(DomainGivenUp, AThreadThatEndsWhileItHoldsHasDied) {
   b.unlock();
 }
 
+// Others that give up make a waiter wait anew for its turn, not from then on.
+TEST(DomainGivenUp, AWaiterWaitsSinceItsAcquireBegan) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex m(d, "a");
+  m.lock();
+  child waits([&] {
+    named_mutex theirs(domain::attach(own.name()), "a");
+    theirs.lock();
+    return 0;
+  });
+  const auto waited = [&] {
+    for (const lock_user& each : d.users_of("a"))
+      if (each.pid == waits.pid()) return std::chrono::nanoseconds(each.for_ns);
+    return std::chrono::nanoseconds(0);
+  };
+  while (waited() < 100ms) usleep(500);
+  for (int i = 0; i < 3; ++i)
+    std::thread([&] { EXPECT_FALSE(named_mutex(d, "a").try_lock_for(20ms)); }).join();
+  EXPECT_GE(waited(), 160ms);
+  m.unlock();
+  EXPECT_EQ(waits.wait(), 0);
+}
+
 sigjmp_buf out_of_the_wait;
 
 /// Acquires, until a signal ends that by a jump.

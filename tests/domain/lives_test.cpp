@@ -545,6 +545,36 @@ TEST_P(DomainChildren, DoNotKeepWhatTheirParentHeld) {
   kill(grandchild, SIGKILL);
 }
 
+// A child that shares its parent's descriptors would close the file by which the parent has its
+// byte; elsewhere the byte alone tells that the parent lives.
+TEST_P(DomainChildren, LeaveTheirParentsByteLocked) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex m(d, "a");
+  m.lock();
+  const pid_t made = GetParam().fork();
+  ASSERT_GE(made, 0);
+  if (made == 0) {
+    named_mutex other(d, "other");
+    other.lock();
+    other.unlock();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(made, &status, 0), made);
+  EXPECT_EQ(status, 0);
+  child elsewhere([&] {
+    return as_first_process([&] {
+      named_mutex third(domain::attach(own.name()), "a");
+      return third.try_lock_for(20ms) ? 1 : 0;
+    });
+  });
+  const int code = elsewhere.wait();
+  m.unlock();
+  if (code == not_allowed_here) GTEST_SKIP() << "only root makes namespaces of processes";
+  EXPECT_EQ(code, 0) << "elsewhere the holder was taken for dead";
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, DomainChildren, testing::ValuesIn(ways_to_fork),
                          [](const auto& of) { return std::string(of.param.name); });
 

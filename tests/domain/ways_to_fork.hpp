@@ -1,4 +1,5 @@
 // Every way in which a process gets a child with a copy of its memory; only fork() calls handlers.
+// The last child shares the descriptors of its parent.
 #pragma once
 
 #include <linux/sched.h>
@@ -27,11 +28,13 @@ struct way_to_fork {
   const char* name;
   pid_t (*fork)();
 };
-constexpr std::array<way_to_fork, 4> ways_to_fork{{
+constexpr std::array<way_to_fork, 5> ways_to_fork{{
     {"fork", [] { return ::fork(); }},
     {"_Fork", [] { return ::_Fork(); }},
     {"clone", [] { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }},
     {"clone3", [] { return fork_by_clone3(); }},
+    {"clone_files",
+     [] { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD | CLONE_FILES, 0, 0, 0, 0)); }},
 }};
 
 }  // namespace lockflight::test

@@ -51,7 +51,8 @@ class Worker:
         self.held = 0
         self._jobs: "queue.SimpleQueue[Optional[Callable[[], object]]]" = queue.SimpleQueue()
         # A daemon: the process can end while it waits.
-        threading.Thread(target=self._run, name="lockflight", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="lockflight", daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         while True:
@@ -73,6 +74,9 @@ class Worker:
     def end(self) -> None:
         """After the jobs that it has."""
         self._jobs.put(None)
+
+    def await_end(self, until: float) -> None:
+        self._thread.join(max(0.0, until - time.monotonic()))
 
     def post_end(self, end: Callable[[], object]) -> None:
         """What ends a hold. The process does not end in the middle of it, as of a death."""
@@ -414,9 +418,17 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
-    end = time.monotonic() + 1
-    while _ending and time.monotonic() < end:
+    """Lets holds end that are ending, and threads that hold nothing give their slots back: else they
+    would count as deaths."""
+    until = time.monotonic() + 1
+    while _ending and time.monotonic() < until:
         time.sleep(0.001)
+    ended: List[Worker] = []
+    while _idle:
+        ended.append(borrow())
+        ended[-1].end()
+    for each in ended:
+        each.await_end(until)
 
 
 atexit.register(_at_exit)

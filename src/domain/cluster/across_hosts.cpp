@@ -40,7 +40,7 @@ cluster::instant across_hosts::boot_time_at(std::uint64_t coarse_ns) {
 }
 
 bool across_hosts::go_on(domain_port& port, rma::deadline until, std::uint64_t coarse_ns) {
-  // What the words were before the last step that read them. Whatever changes later is noticed.
+  // The words before the last step that read them, so that any later change is noticed.
   std::optional<words_seen> before;
   for (;;) {
     cluster::instant now = 0;

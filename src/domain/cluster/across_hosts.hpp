@@ -1,4 +1,4 @@
-// What a handle of a cluster's domain does about other hosts, once it has the lock of its own host
+// The part of an acquire among other hosts, once the handle has the lock of its own host
 // (docs/cluster.md, "How it works"): it waits until its host owns the name, and a holder can ask
 // how long it is certainly alone.
 //
@@ -54,7 +54,7 @@ class across_hosts {
   /// The time, or an earlier one of the same tick if the deadline is not near.
   [[nodiscard]] cluster::instant boot_time_at(std::uint64_t coarse_ns);
   void give_up(domain_port& port);
-  /// What an acquire decides by.
+  /// The words by which an acquire decides.
   struct words_seen {
     cluster::ownership owned;
     cluster::incarnation_number incarnation = 0;

@@ -92,7 +92,7 @@ bool send_all(int fd, std::string_view text, steady_clock::time_point until) {
   return true;
 }
 
-/// What comes until the other end closes.
+/// The bytes that come until the other end closes.
 std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
   std::string text;
   char bytes[4096];

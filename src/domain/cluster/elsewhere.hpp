@@ -1,4 +1,4 @@
-// What the other hosts of a cluster do with the locks of a domain: the agent of this host asks the
+// The uses of a domain's locks on the other hosts of a cluster: the agent of this host asks the
 // others. It is for people who look at locks, so it may be a moment old.
 //
 // A client asks by a line of text to a socket beside the domain file, and gets lines back. Fields
@@ -44,7 +44,7 @@ namespace lockflight::detail {
 /// and why there are none.
 inline constexpr std::string_view done_question = "done";
 
-/// What the agent knows, as JSON in the second field of the first line.
+/// The question for the agent's state, which is JSON in the second field of the first line.
 inline constexpr std::string_view status_question = "status";
 
 /// Ends the doubt about names whose hosts were lost. The answer comes before that is done.

@@ -47,7 +47,7 @@ class short_text {
   std::size_t end_ = 0;
 };
 
-/// What /proc/PID/task/TID/stat says.
+/// The fields of /proc/PID/task/TID/stat.
 struct stat_line {
   char state = 0;
   std::uint64_t flags = 0;
@@ -191,8 +191,8 @@ bool is_numbered_here(std::uint64_t owner) noexcept {
   const std::uint64_t here = recent_space();
   if (here == 0) return owner >> thread_identity::space_at == 0;
   if (thread_identity::is_of(here, owner)) return true;
-  // It may be in our namespace of processes and in another one of time. Then it has that number in
-  // our /proc, which knows the namespaces of the process.
+  // The thread may be in our namespace of processes and in another one of time. Then it has that
+  // number in our /proc, which knows the namespaces of the process.
   const std::int32_t pid = thread_identity::from(owner, 0).pid;
   const std::uint64_t of_processes =
       number_of(short_text().add("/proc/").add(pid).add("/ns/pid").c_str());

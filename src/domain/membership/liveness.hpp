@@ -1,4 +1,4 @@
-// What the kernel says of a thread or a process of this machine, now: a process may enter other
+// The kernel's answers about a thread or a process of this machine, now: a process may enter other
 // namespaces at any time. slots.cpp decides from it who lives.
 #pragma once
 

@@ -211,11 +211,11 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   if (steps_ == 0) {
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
-    // Relaxed: for show alone.
-    const std::uint64_t shown = shown_since_ != 0 ? shown_since_ : since_;
+    note_wait(since_);
+    // An acquire that others end waits several times. Relaxed: for show alone.
+    const std::uint64_t shown = shown_since_ != 0 ? shown_since_ : waited_since_;
     ours_.waits_since.store(to_machine(shown, clock_shift_), std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
-    note_wait(since_);
   }
   if (steps_ < spins + yields) ++steps_;
   if (steps_ < spins) return shm::detail::relax(), step_end::read_again;

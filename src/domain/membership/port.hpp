@@ -125,7 +125,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     else
       has_repaired_ = has_events_ = true;
   }
-  /// What has happened to this participant since it was asked about last. Each call that may wait
+  /// The events of this participant since the last question. Each call that may wait
   /// for others or repair a lock is followed by the question.
   struct events {
     std::uint64_t wait_ns = 0;  ///< since its first wait; 0: it has not waited
@@ -263,5 +263,22 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
 };
 
 static_assert(rma::mortal_port<domain_port>);
+
+/// Lets a function end the waits of a port, as long as it exists.
+class port_interrupt {
+ public:
+  port_interrupt(domain_port& port, const std::function<bool()>& is_interrupted) : port_(port) {
+    port_.set_interrupt(&is_interrupted);
+  }
+  ~port_interrupt() {
+    port_.set_interrupt(nullptr);
+    port_.rest();
+  }
+  port_interrupt(const port_interrupt&) = delete;
+  port_interrupt& operator=(const port_interrupt&) = delete;
+
+ private:
+  domain_port& port_;
+};
 
 }  // namespace lockflight::detail

@@ -16,10 +16,10 @@ namespace lockflight::detail {
 /// The process that has marked it last.
 [[nodiscard]] int remover_of(const domain_file& file);
 
-/// Which slot of that domain the calling thread has, or -1: it does not count while it is idle.
+/// The slot of that domain that the calling thread has, or -1: it does not count while it is idle.
 using own_slot = int (*)(const domain_file&);
 
-/// What is done with the file when it has lost its path, if it is not damaged.
+/// Called with the file when it has lost its path, if it is not damaged.
 using end_of_file = void (*)(const domain_file&);
 
 /// Removes the domain at that place. False if there is none. Throws domain_error (held) if a living

@@ -78,7 +78,7 @@ std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64
 //    other namespaces or       byte not known: it lives     and lives in another container
 //    /proc hides it
 //
-// What a participant guards is a process: it lives as 4 says of the whole process, and as its own
+// A guarded process lives as 4 says of the whole process, and as its own
 // byte says where 4 says nothing. 4 goes first, since what that process has started may have the
 // byte as well, and is not guarded.
 
@@ -351,7 +351,7 @@ void examine_all(domain_file& file) {
   for_each_slot(file, [&](int i) {
     if (file.slot(i).state() == slot_state::living) examine(file, i, thoroughness::full);
   });
-  // What was counted twice or not at all, because its thread died between, is put right.
+  // Corrects slots that were counted twice or not at all because a thread died between.
   auto& living = file.header().living;
   std::int32_t before = living.load();
   std::int32_t now = 0;

@@ -10,7 +10,8 @@
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //
-// Who lives is decided in one place: lives(), in slots.cpp, with the table of what decides it.
+// One function decides whether a participant lives: lives(), in slots.cpp, beside the table of its
+// sources.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace lockflight::detail {
 /// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
 /// thread has it.
 [[nodiscard]] int take_steward(domain_file& file);
-/// What a thread leaves in its slot.
+/// The traces of a thread that are left in its slot.
 enum class remains : std::uint8_t {
   nothing,      ///< the slot is free
   queue_nodes,  ///< others may still write to them: until they do not, the slot is dead

@@ -149,7 +149,7 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   file->check();
   mark_earlier_images(*file);
   auto& all = of_this_thread().all;
-  // Those of a parent, and those of domains that are no more and that no handle needs.
+  // Drops attachments of a parent, and of domains that are no more and that no handle needs.
   std::erase_if(all, [](const auto& one) {
     return !one->is_ours() || (one.use_count() == 1 && !one->file().is_current());
   });

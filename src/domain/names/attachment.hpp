@@ -41,7 +41,7 @@ class attachment {
   [[nodiscard]] bool is_over() const;
   /// Whether it is one of a parent of this process, which had not ended when the process was made.
   [[nodiscard]] bool is_of_parent() const;
-  /// What is held or half done then is as after a death.
+  /// Locks that are held then, and calls that are half done, are left as by a death.
   void end();
   /// For another thread, which does something about what this one holds: unless this one is over,
   /// calls `what`, and this one does not end meanwhile.
@@ -63,7 +63,7 @@ class attachment {
   /// Of the lock with that first line. Called by what unless_over() calls, so that no other thread
   /// drops the handle meanwhile.
   [[nodiscard]] std::optional<hold> own_hold(std::uint32_t line);
-  /// Its record says that it is held.
+  /// Called when the record of the hold says so.
   void register_hold(hold now) {
     // Two holds never have the same record: the older one was dropped by another thread.
     if (!held_.empty()) [[unlikely]]

@@ -2,7 +2,7 @@
 // robust lock, those of the lock inside, and those of the name. Blocks of one class (kind,
 // parameters and lines of the name) are alike. Hash chains lead through the blocks themselves.
 //
-// What is read here may have been written over: each index is checked, and domain_error (damaged)
+// The words read here may have been written over: each index is checked, and domain_error (damaged)
 // is thrown.
 #pragma once
 
@@ -77,8 +77,8 @@ struct kind_of_blocks {
   lock::parameter_values set;
 };
 [[nodiscard]] kind_of_blocks kind_of_class(const domain_file& file, const domain_class& c);
-/// What all semaphores have as the parameters of their class, whatever their N, so that they are
-/// one class. N is among the words of each.
+/// The parameters that all semaphores have as those of their class, whatever their N, so that they
+/// are one class. N is among the words of each.
 [[nodiscard]] std::string parameters_of_class(const domain_kind& kind,
                                               const std::string& canonical);
 

@@ -13,7 +13,7 @@ using rma::word;
 
 namespace {
 
-// What is reachable from the buckets is in use, all else is free.
+// Blocks that are reachable from the buckets are in use, all others are free.
 void rebuild(const domain_file& file) {
   std::vector<std::uint32_t> used;
   for (std::uint32_t b = 0; b < buckets; ++b)

@@ -67,24 +67,6 @@ bool is_done_now(const domain_file& file, std::uint32_t line) {
 
 }  // namespace
 
-namespace {
-
-/// Ends the waits of a port, as long as it exists.
-class interrupted_by {
- public:
-  interrupted_by(domain_port& port, const std::function<bool()>& is_interrupted) : port_(port) {
-    port_.set_interrupt(&is_interrupted);
-  }
-  ~interrupted_by() { port_.set_interrupt(nullptr); }
-  interrupted_by(const interrupted_by&) = delete;
-  interrupted_by& operator=(const interrupted_by&) = delete;
-
- private:
-  domain_port& port_;
-};
-
-}  // namespace
-
 bool make_room(attachment& by, const time_limit& how_long) {
   constexpr std::size_t at_once = 1024;
   std::size_t freed = 0;
@@ -118,7 +100,7 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   // A lock without attempts is waited for, mostly not for long, since nobody uses it.
   const std::function<bool()> is_late = [&] { return now_ns() >= how_long.until_ns; };
   try {
-    const interrupted_by ends(by.port(), is_late);
+    const port_interrupt ends(by.port(), is_late);
     if (!lock->acquire(mode::exclusive,
                        what.kind->can.tries ? limit::at_once() : limit::for_ever()))
       return "somebody holds or awaits it";

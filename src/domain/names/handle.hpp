@@ -1,5 +1,5 @@
-// What is behind every handle of a name: one lock (one_lock.hpp), several (several_locks.cpp), or a
-// semaphore (units_handle.cpp).
+// The object behind every handle of a name: one lock (one_lock.hpp), several (several_locks.cpp),
+// or a semaphore (units_handle.cpp).
 #pragma once
 
 #include <cstdint>

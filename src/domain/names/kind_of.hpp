@@ -7,7 +7,7 @@
 
 namespace lockflight::detail {
 
-/// What a lock's parameters are in a domain unless something else is asked for. Holders may hold
+/// The parameters of a lock in a domain unless others are asked for. Holders may hold
 /// for long, so bounds are in time and small, and all words of a lock are rank 0's and few.
 template <class Parameters>
 [[nodiscard]] Parameters domain_defaults() {

@@ -15,7 +15,7 @@ const std::vector<domain_kind>& domain_kinds() {
     [&]<std::size_t... Part>(std::index_sequence<Part...>) {
       (make_kinds<Part, LOCKFLIGHT_PARTS>(*made), ...);
     }(std::make_index_sequence<LOCKFLIGHT_PARTS>{});
-    // Those that need messages, which a domain does not have.
+    // Locks that need messages, which a domain does not have.
     std::erase_if(*made, [](const domain_kind& each) { return each.make == nullptr; });
     return made;
   }();

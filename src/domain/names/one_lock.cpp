@@ -140,7 +140,7 @@ bool one_lock::take(mode as, limit patience) {
   if (!at.lock->acquire(as, patience)) return false;
   bool entered = false;
   try {
-    // What was forgotten meanwhile has no words any more.
+    // A name that was forgotten meanwhile has no words any more.
     entered = !at.is_current() || at.across->enter(as, port, until, at.lock->held_since_ns);
   } catch (...) {
     at.lock->release(as);

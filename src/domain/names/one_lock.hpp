@@ -122,7 +122,7 @@ class one_lock final : public handle {
   void failed(const std::exception_ptr& how);
   void check_interrupt();
   void raise_if_owner_died();
-  /// That by which this handle holds.
+  /// The lock by which this handle holds.
   [[nodiscard]] lock_in_use& hold() const { return joined_ ? *joined_ : *at_; }
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();

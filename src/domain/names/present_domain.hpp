@@ -1,4 +1,4 @@
-// What a handle does when its domain was removed: it goes on in the one that has the name now.
+// The way of a handle whose domain was removed into the domain that has the name now.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,8 @@ using lock::head_step;
 
 constexpr std::uint64_t of_a_millisecond = 1'000'000;
 constexpr std::uint64_t head_retries_every = 1'000 * of_a_millisecond;
-/// What an acquire or an attempt waits for other hosts in all, as across_hosts does for one lock.
+/// The time that an acquire or an attempt waits for other hosts in all, as across_hosts does for
+/// one lock.
 constexpr std::uint64_t other_hosts_answer_in = 200 * of_a_millisecond;
 /// A waiting head asks no host more often than this.
 constexpr std::uint64_t least_wait_for_a_host = 50 * of_a_millisecond;
@@ -330,7 +331,7 @@ bool units_handle::is_head_stopped_beside_a_free_unit() {
 
 // ---- at its head ----
 
-/// What wait_as_head() asks for.
+/// The operations that wait_as_head() asks for.
 class units_handle::head {
  public:
   head(units_handle& of, rma::deadline until) : of_(of), until_(until) {}
@@ -428,16 +429,7 @@ bool units_handle::take_from_other_hosts(limit patience) {
 
 head_step units_handle::await_release(lock::release_mark seen, rma::deadline until) {
   domain_port& port = queue_.port();
-  struct ended_wait {
-    explicit ended_wait(domain_port& p, const std::function<bool()>& interrupt) : port(p) {
-      if (interrupt) port.set_interrupt(&interrupt);
-    }
-    ~ended_wait() {
-      port.set_interrupt(nullptr);
-      port.rest();
-    }
-    domain_port& port;
-  } const ends(port, interrupt_);
+  const port_interrupt ends(port, interrupt_);
   const rma::cpu_cell released{0, words().released};
   const rma::deadline retry = port.deadline_in(head_retries_every);
   const rma::plain_cell serial{0, place_of_serial(*queue_.found())};

@@ -43,7 +43,7 @@ void for_each_use(const domain_file& file, Visit visit) {
   });
 }
 
-/// What each participant does with locks, by their first lines.
+/// The users of all locks, by the first lines of the locks.
 std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
   std::multimap<std::uint32_t, lock_user> found;
   const std::int64_t shift_ns = clock_shift_ns();
@@ -103,7 +103,7 @@ void add_unit(int unit, const domain_lock& its, domain_lock& to) {
   to.owner_died = to.owner_died || its.owner_died;
 }
 
-/// What the directory has of the queue, as what users know of the semaphore.
+/// Makes of the directory's entry of the queue the semaphore that users know.
 void show_as_semaphore(domain_lock& queue) {
   queue.units = units_of_semaphore(queue.parameters);
   queue.token = 0;

@@ -1,5 +1,6 @@
-// Who uses the locks of a domain on this host. This is the one place that makes a lock_user of a
-// participant: `who`, `top`, messages, the agents of a cluster and all languages read it from here.
+// The users of the locks of a domain on this host. This is the one place that makes a lock_user of
+// a participant: `who`, `top`, messages, the agents of a cluster and all languages read it from
+// here.
 #pragma once
 
 #include <string>
@@ -13,8 +14,9 @@ namespace lockflight::detail {
 
 using named_locks_found = std::vector<std::pair<std::string, found_lock>>;
 
-/// These locks of the directory as their users know them, in the order of their names: a semaphore
-/// is one of them, and its units are not. Its users are those of the units that are given.
+/// The given locks of the directory as their users know them, in the order of their names: a
+/// semaphore is one of them, and its units are not. Its users are those of the units that are
+/// given.
 [[nodiscard]] std::vector<domain_lock> locks_as_users_see(const domain_file& file,
                                                           const named_locks_found& found);
 /// The users of that name on this host.

@@ -197,8 +197,8 @@ std::shared_ptr<domain_file> map_file(descriptor fd, const domain_place& at) {
   struct stat s {};
   if (fstat(fd.get(), &s) != 0)
     throw domain_error(domain_error::reason::system, at.path + ": " + why(errno));
-  call_in_children([] {
-    for (const mapped_file& each : mapped()) each.it->reopen_in_child();
+  call_in_children([](bool owns_descriptors) {
+    for (const mapped_file& each : mapped()) each.it->reopen_in_child(owns_descriptors);
   });
   const std::scoped_lock hold(process_mutex());
   auto& all = mapped();
@@ -298,14 +298,16 @@ int domain_file::fd() const {
 }
 
 // Only system calls and our own words: this is called before all else in a child.
-void domain_file::reopen_in_child() noexcept {
+void domain_file::reopen_in_child(bool owns_descriptors) noexcept {
   for (auto& each : locked_) each.store(false, std::memory_order_relaxed);
   new (&taking_) std::mutex;  // another thread of the parent may have had it
   struct stat s {};
   const int parents = fd_.load(std::memory_order_relaxed);
   if (fstat(parents, &s) != 0 || !is_file(s.st_dev, s.st_ino)) return;
   const int own = opened_again(parents);
-  if (own >= 0) {
+  if (!owns_descriptors) {
+    fd_.store(own, std::memory_order_relaxed);  // the parent's stays as it is
+  } else if (own >= 0) {
     dup3(own, parents, O_CLOEXEC);  // closes the parent's
     close(own);
   } else {

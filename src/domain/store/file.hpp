@@ -142,7 +142,7 @@ class domain_file {
   }
   /// In a child: an open file of its own, since the kernel keeps what a dead parent had locked as
   /// long as a child has that open.
-  void reopen_in_child() noexcept;
+  void reopen_in_child(bool owns_descriptors) noexcept;
   /// True once in each process image.
   [[nodiscard]] bool is_new_to_image() { return known_to_.exchange(image()) != image(); }
 

@@ -14,7 +14,7 @@ struct file_system {
   std::string_view name;
 };
 
-// Those that linux/magic.h lacks are from statfs(2) and from their own sources.
+// Numbers that linux/magic.h lacks are from statfs(2) and from their own sources.
 constexpr std::array unusable{
     file_system{NFS_SUPER_MAGIC, "NFS"},     file_system{0xFF534D42, "CIFS"},
     file_system{0xFE534D42, "SMB"},          file_system{SMB_SUPER_MAGIC, "SMB"},

@@ -1,6 +1,6 @@
-// Which file systems a domain can lie in. Its participants rely on the kernel of one machine: on
-// shared mappings of one memory, and on locks of bytes that end with their process. Network file
-// systems, and those of another program, have other ones or none.
+// The file systems in which a domain cannot lie. Participants of a domain rely on the kernel of one
+// machine: on shared mappings of one memory, and on locks of bytes that end with their process.
+// Network file systems, and those of another program, have other ones or none.
 #pragma once
 
 #include <string_view>

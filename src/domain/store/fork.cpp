@@ -22,26 +22,32 @@ enum : std::uint32_t { nothing_done, at_work, all_done };  // image_words::child
 // Never destroyed: threads may outlive static objects.
 struct of_process {
   std::mutex mutex;
-  std::array<void (*)(), 4> in_children{};
+  std::array<void (*)(bool), 4> in_children{};
   std::array<int, 64> to_close{};  // 1 + the descriptor, or 0
 };
 of_process* forked;
 bool kernel_wipes = false;
 
-// What our parent has left to us, before anything else of ours is used.
-void begin_child() {
+// Puts right what the parent has left, before anything else of ours is used.
+void begin_child(bool owns_descriptors) {
   for (auto* const each : forked->in_children)
-    if (each != nullptr) each();
+    if (each != nullptr) each(owns_descriptors);
   for (int& each : forked->to_close)
-    if (each != 0) close(std::exchange(each, 0) - 1);
+    if (const int fd = std::exchange(each, 0) - 1; fd >= 0 && owns_descriptors) close(fd);
 }
+
+// clone() with CLONE_FILES makes a child that shares its parent's descriptor table: what it closed,
+// the parent would lose, and with it the bytes that the parent has locked. So such a child gets a
+// table of its own here. CLONE_THREAD has the kernel refuse this to a process of several threads,
+// which share the table on purpose.
+bool gets_own_descriptors() { return unshare(CLONE_FILES | CLONE_THREAD) == 0; }
 
 void after_fork_in_child() {
   image_words& page = *image_page.load();
   // Another handler may have used us before this one.
   if (kernel_wipes && page.child.load() == all_done) return;
   page.number.store(0);
-  begin_child();
+  begin_child(true);  // fork() copies the table
   page.child.store(all_done);
   forked->mutex.unlock();
 }
@@ -73,7 +79,7 @@ void begin_unannounced_child(image_words& page) {
   std::uint32_t found = nothing_done;
   if (page.child.compare_exchange_strong(found, at_work)) {
     new (&forked->mutex) std::mutex;  // another thread of the parent may have had it
-    begin_child();
+    begin_child(gets_own_descriptors());
     page.child.store(all_done);
   }
   while (page.child.load() != all_done) sched_yield();
@@ -126,7 +132,7 @@ closed_in_children::~closed_in_children() {
   if (at != all.end()) *at = 0;
 }
 
-void call_in_children(void (*what)()) {
+void call_in_children(void (*what)(bool)) {
   const std::scoped_lock hold(process_mutex());
   auto& all = forked->in_children;
   const auto at = std::find_if(all.begin(), all.end(),

@@ -1,4 +1,4 @@
-// What a process has once, and each child of it anew.
+// State that a process has once, and each child of it anew.
 //
 // Invariants:
 // - `image_page` is wiped by the kernel in each child that gets a copy of this process's memory,
@@ -34,8 +34,9 @@ inline constinit std::atomic<image_words*> image_page{&no_image};
 [[nodiscard]] std::mutex& process_mutex();
 
 /// `what` is called once in each child, before the child uses anything of ours. It may only call
-/// async-signal-safe functions. At most four.
-void call_in_children(void (*what)());
+/// async-signal-safe functions. `owns_descriptors` says whether the child has a descriptor table of
+/// its own, so that it may close what its parent has left open. At most four.
+void call_in_children(void (*what)(bool owns_descriptors));
 
 /// While it exists, a child of a fork closes the descriptor: else it would keep what the parent has
 /// locked. For up to 64 at a time.

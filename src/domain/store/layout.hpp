@@ -1,4 +1,4 @@
-// What the file of a domain is made of. All that its participants share lies in here, and no part
+// The parts of a domain's file. All that its participants share lies in here, and no part
 // of it is an address.
 //
 // In this order: the head (header, classes, buckets, bells), a page for each slot, and the room,
@@ -26,7 +26,7 @@ constexpr std::uint32_t first_record =
 constexpr int most_slots = 4095;
 constexpr int ranks = 4096;  ///< a power of two; one slot is the steward's
 
-/// What a slot is.
+/// The state of a slot.
 enum class slot_state : std::uint8_t { free = 0, living = 1, dead = 2 };
 
 /// The same with the number of the participant that has it, or had it last, in one word: so what is
@@ -45,12 +45,12 @@ struct slot_life {
 
 /// A participant's place: a page.
 struct domain_slot_page {
-  /// Its cells: those with an index below own_words.
+  /// The participant's cells: those with an index below own_words.
   std::atomic<rma::word> words[own_words];
 
   // ---- its participant ----
-  /// Its process and thread (slots.cpp packs them), or the participant that cleans up after it;
-  /// 0: nobody. Changed by compare-swap.
+  /// The participant's process and thread (slots.cpp packs them), or the one that cleans up after
+  /// it; 0: nobody. Changed by compare-swap.
   alignas(64) std::atomic<std::uint64_t> owner;
   std::atomic<std::uint64_t> life;     ///< a slot_life
   std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
@@ -155,8 +155,8 @@ struct domain_header {
   std::atomic<std::uint32_t> count;        ///< of names
 };
 
-/// What the clients of a cluster's domain share with the agent of their host (src/domain/cluster).
-/// It lies behind the header, where the domain of one host has zeros.
+/// The words that clients of a cluster's domain share with the agent of their host
+/// (src/domain/cluster). They lie behind the header, where the domain of one host has zeros.
 struct cluster_header {
   /// The host's member_id, and a number that no earlier agent of the host had.
   std::atomic<std::uint64_t> member;
@@ -198,7 +198,7 @@ constexpr off_t agent_byte = 1;  ///< of the agent of a cluster's domain
 [[nodiscard]] constexpr off_t byte_of_slot(int number) {
   return static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
 }
-/// What a participant guards has a byte of its own, so that nobody takes what the last one has left
+/// A guarded process has a byte of its own, so that nobody takes what the last participant has left
 /// running for it.
 [[nodiscard]] constexpr off_t byte_of_guard(int number, std::uint32_t incarnation) {
   return byte_of_slot(number) + 1 + static_cast<off_t>(incarnation % (slot_bytes - 1));

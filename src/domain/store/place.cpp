@@ -103,7 +103,7 @@ std::optional<gid_t> group_in(std::string_view file) {
   return group;
 }
 
-/// Those whose domains we may use: root those of all groups that have any.
+/// The groups whose domains this process may use: for root all groups that have any.
 std::vector<gid_t> usable_groups() {
   std::vector<gid_t> all = our_groups();
   if (geteuid() == 0)
@@ -256,7 +256,7 @@ removal_right::removal_right(const domain_place& at) : at_(at) {
 
 bool removal_right::unlink() {
   if (!is_at_path()) return false;
-  // What an agent has left beside it. A living one keeps the domain from being removed.
+  // Files that an agent has left beside it. A living agent keeps the domain from being removed.
   if (is_cluster_name(at_.name)) unlink_files_beside(at_);
   if (::unlink(at_.path.c_str()) == 0) return true;
   if (errno == ENOENT) return false;

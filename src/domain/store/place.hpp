@@ -79,7 +79,8 @@ void make_folder(const domain_place& at);
 void drop_folder(const domain_place& at);
 [[nodiscard]] std::string folder_of(const domain_place& at);
 
-/// Those of that name that exist and that we may use, the private one first; all if it is empty.
+/// The places of that name that exist and that this process may use, the private one first; of all
+/// names if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);
 /// The place of the domain that is meant, whether it exists or not. `mode` 0 is this user's own if
 /// there is one, else that of a group that this process is in; an empty group is any of those that

@@ -1,4 +1,4 @@
-// What domains put into the lines of their errors.
+// Texts for the lines of domains' errors.
 #pragma once
 
 #include <array>
