@@ -117,13 +117,15 @@ const named_handle& holding(argument of, const char* what) {
 }
 
 /// The code of an acquire that has succeeded.
-[[gnu::cold]] int death_told(argument of) {
+[[gnu::cold]] int owner_died_code(argument of) {
   return lockflight_detail_fail(LOCKFLIGHT_OWNER_DIED,
                                 (described(of) + " is held, and a holder before has died (" +
                                  of.type->ends_death + " ends this)")
                                     .c_str());
 }
-int told(argument of) { return of.it->it.owner_died() ? death_told(of) : LOCKFLIGHT_OK; }
+int code_after_acquire(argument of) {
+  return of.it->it.owner_died() ? owner_died_code(of) : LOCKFLIGHT_OK;
+}
 
 [[noreturn, gnu::cold]] void refuse_mode(argument of, int as) {
   if (as == LOCKFLIGHT_SHARED)
@@ -139,7 +141,7 @@ int acquire(argument of, int as, std::uint64_t nanoseconds) {
     if (as != LOCKFLIGHT_EXCLUSIVE && (as != LOCKFLIGHT_SHARED || !it.can_share())) [[unlikely]]
       refuse_mode(of, as);
     const bool had = it.acquire(static_cast<mode>(as), limit::of_ns(nanoseconds));
-    return had ? told(of) : LOCKFLIGHT_BUSY;
+    return had ? code_after_acquire(of) : LOCKFLIGHT_BUSY;
   });
 }
 int release(argument of, mode as) {
@@ -192,7 +194,7 @@ int holder(argument of, lockflight_holder* to) {
 int owner_died(argument of) {
   return guarded_domain([&] {
     static_cast<void>(holding(of, "owner_died"));
-    return told(of);
+    return code_after_acquire(of);
   });
 }
 int still_valid(argument of) {

@@ -39,25 +39,25 @@ std::string identity_of(const domain& in) {
   return fmt::format("{:x}:{:x}", s.st_dev, s.st_ino);
 }
 
-struct hold_around {
+struct enclosing_hold {
   std::string domain;
   int pid = 0;
   std::uint64_t since_ns = 0;
   std::string name;
 };
 
-std::string line_of(const hold_around& its) {
+std::string line_of(const enclosing_hold& its) {
   return fmt::format("{} {} {} {}", its.domain, its.pid, its.since_ns, its.name);
 }
 
 /// Nothing if it is no such line.
-std::optional<hold_around> hold_from(std::string_view line) {
+std::optional<enclosing_hold> hold_from(std::string_view line) {
   const auto field = [&line] {
     const std::string_view taken = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(taken.size() + 1, line.size()));
     return taken;
   };
-  hold_around its;
+  enclosing_hold its;
   its.domain = field();
   const auto pid = read_number<int>(field());
   const auto since = read_number<std::uint64_t>(field());
@@ -68,8 +68,8 @@ std::optional<hold_around> hold_from(std::string_view line) {
   return its;
 }
 
-std::vector<hold_around> holds_around() {
-  std::vector<hold_around> all;
+std::vector<enclosing_hold> holds_of_enclosing_runs() {
+  std::vector<enclosing_hold> all;
   const std::string lines = variable(inside);
   for (std::string_view rest = lines; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -82,7 +82,7 @@ std::vector<hold_around> holds_around() {
 /// Whether the user is that run, whose COMMAND still runs or has left what keeps the lock: if only
 /// --at-least makes it hold, it waits for nobody. Another process of its number has held for a
 /// shorter time. `before_ns` is a moment before it was asked who uses the lock.
-bool is_that_run(const lock_user& user, const hold_around& its, std::uint64_t before_ns) {
+bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t before_ns) {
   constexpr std::uint64_t tolerance_ns = 10'000'000;
   return !user.waits() && user.host.empty() && user.pid == its.pid && user.guarded_pid != 0 &&
          before_ns <= its.since_ns + user.for_ns + tolerance_ns;
@@ -112,19 +112,20 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
     set_variable(inside, around.empty() ? lines : around + "\n" + lines);
 }
 
-std::optional<run_around> run_that_excludes(const domain& in, const std::vector<std::string>& names,
-                                            bool shared, std::optional<int> units) {
-  const std::vector<hold_around> around = holds_around();
+std::optional<enclosing_run> run_that_excludes(const domain& in,
+                                               const std::vector<std::string>& names, bool shared,
+                                               std::optional<int> units) {
+  const std::vector<enclosing_hold> around = holds_of_enclosing_runs();
   if (around.empty()) return std::nullopt;
   const std::string domain = identity_of(in);
   int held_units = 0;
-  for (const hold_around& its : around) {
+  for (const enclosing_hold& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
     for (const lock_user& user : in.users_of(its.name)) {
       if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
       // Another run may release a unit of a semaphore.
-      if (++held_units >= units.value_or(1)) return run_around{its.name, user};
+      if (++held_units >= units.value_or(1)) return enclosing_run{its.name, user};
     }
   }
   return std::nullopt;

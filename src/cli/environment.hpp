@@ -27,15 +27,15 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
 [[nodiscard]] bool is_inside_of_a_run();
 
 /// A run around this process that would have to end before this process can have the lock.
-struct run_around {
+struct enclosing_run {
   std::string name;  ///< of the lock
   lock_user holder;
 };
 /// The first of these names that a run around this process holds now, unless it shares it and this
 /// process wants to share it; of a semaphore of so many units, if runs around this process hold all
 /// of them.
-[[nodiscard]] std::optional<run_around> run_that_excludes(const domain& in,
-                                                          const std::vector<std::string>& names,
-                                                          bool shared, std::optional<int> units);
+[[nodiscard]] std::optional<enclosing_run> run_that_excludes(const domain& in,
+                                                             const std::vector<std::string>& names,
+                                                             bool shared, std::optional<int> units);
 
 }  // namespace lockflight::cli

@@ -57,10 +57,10 @@ bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
 class guarded_run {
  public:
-  /// `heirs` is null unless what COMMAND leaves running keeps the lock.
-  guarded_run(const guarded_command& what, inheritance* heirs)
+  /// `inheritors` is null unless what COMMAND leaves running keeps the lock.
+  guarded_run(const guarded_command& what, inheritance* inheritors)
       : what_(what),
-        heirs_(heirs),
+        inheritors_(inheritors),
         message_(what.says),
         circles_(message_, !what.is_silent, what.fails_on_deadlock),
         events_(what.events, what.names) {}
@@ -69,15 +69,18 @@ class guarded_run {
  private:
   [[nodiscard]] outcome wait();
   /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
-  [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
+  [[nodiscard]] bool is_abandoned() const {
+    return inheritors_ != nullptr && !inheritors_->has_front();
+  }
   /// True if the run holds names before the awaited one, or runs around it hold others.
   [[nodiscard]] bool may_be_in_circle() const {
     return held_->awaited() != held_->name() || is_inside_of_a_run();
   }
   [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
-  [[nodiscard]] std::optional<run_around> run_around_us(const time_left& left) const;
-  [[noreturn]] static void refuse_to_wait_for(const run_around& around);
+  [[nodiscard]] std::optional<enclosing_run> enclosing_run_that_excludes(
+      const time_left& left) const;
+  [[noreturn]] static void refuse_to_wait_for(const enclosing_run& around);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how);
@@ -87,7 +90,7 @@ class guarded_run {
   void mark_consistent();
   void extend_to(pid_t process);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
-  [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* heirs);
+  [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* inheritors);
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
@@ -96,7 +99,7 @@ class guarded_run {
   [[nodiscard]] std::string locks_text() const;
 
   const guarded_command& what_;
-  inheritance* heirs_;
+  inheritance* inheritors_;
   run_signals signals_;
   std::optional<domain> in_;
   std::optional<named_handle> held_;
@@ -120,7 +123,7 @@ std::string guarded_run::locks_text() const {
 /// has been removed.
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const auto around = run_around_us(left);
+    const auto around = enclosing_run_that_excludes(left);
     const bool has = held_->acquire(what_.held, around ? limit::at_once() : left.now());
     if (gives_up()) return outcome::interrupted;
     if (!has && around) refuse_to_wait_for(*around);
@@ -137,12 +140,12 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
 }
 
 /// A run that would wait for this one, which would wait for it. None if this one does not wait.
-std::optional<run_around> guarded_run::run_around_us(const time_left& left) const {
+std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes(const time_left& left) const {
   if (what_.waits_anyway || left.is_over()) return std::nullopt;
   return run_that_excludes(*in_, what_.names, what_.held == mode::shared, what_.units);
 }
 
-void guarded_run::refuse_to_wait_for(const run_around& around) {
+void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
   throw tool::refuse(
       "NAME", around.name,
       "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
@@ -286,15 +289,15 @@ void guarded_run::mark_consistent() {
   if (what_.held == mode::exclusive && held_->owner_died()) held_->mark_consistent();
 }
 
-ending guarded_run::attend(const attended& what, deadline_watch* watch, inheritance* heirs) {
+ending guarded_run::attend(const attended& what, deadline_watch* watch, inheritance* inheritors) {
   return run_attended(
       what, signals_,
-      [this, heirs] {
+      [this, inheritors] {
         named_control(*held_).extend_to_this_process();
-        if (heirs != nullptr) heirs->pass_on();
+        if (inheritors != nullptr) inheritors->pass_on();
       },
-      [this, heirs](pid_t child) {
-        if (heirs != nullptr) heirs->close_own_end();
+      [this, inheritors](pid_t child) {
+        if (inheritors != nullptr) inheritors->close_own_end();
         extend_to(child);
       },
       watch);
@@ -313,7 +316,8 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   if (what_.slot_length) held_->set_done_until(slot_end_);
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
-  const ending its = attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, heirs_);
+  const ending its =
+      attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, inheritors_);
   if (what_.slot_length && !its.ran) held_->set_done_until(before);
   events_.command_has_ended(its);
   return its;
@@ -341,10 +345,10 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool is_lost = watch != nullptr && held_->is_lost();
   const bool is_well = its.ran && its.code == 0 && !is_lost;
   if (is_well) mark_consistent();
-  if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
+  if (inheritors_ != nullptr && its.ran && inheritors_->has_inheritors()) {
     events_.end();  // the run ends here for those who started it
-    heirs_->go_to_background(its);
-    heirs_->await_heirs([this](pid_t heir) { extend_to(heir); });
+    inheritors_->go_to_background(its);
+    inheritors_->await_inheritors([this](pid_t inheritor) { extend_to(inheritor); });
     static_cast<void>(hold_on());
     return leave(its.code);
   }
@@ -401,7 +405,8 @@ int guarded_run::run() {
 
 int run_guarded(const guarded_command& what) {
   if (!what.inherits) return guarded_run(what, nullptr).run();
-  return run_inherited([&](inheritance& heirs) { return guarded_run(what, &heirs).run(); });
+  return run_inherited(
+      [&](inheritance& inheritors) { return guarded_run(what, &inheritors).run(); });
 }
 
 }  // namespace lockflight::cli

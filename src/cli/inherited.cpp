@@ -59,7 +59,7 @@ std::optional<ending> received(int from) {
   return ending{.code = its.code, .ran = true, .signal_number = its.signal_number};
 }
 
-/// The end of the front process, from that of a supervisor that had no heirs to wait for.
+/// The end of the front process, from that of a supervisor that had no inheritors to wait for.
 ending ending_as_supervisor(int status) {
   if (!WIFSIGNALED(status)) return {.code = WEXITSTATUS(status), .ran = true};
   const int number = WTERMSIG(status);
@@ -95,8 +95,8 @@ void inheritance::pass_on() const noexcept {
   if (fcntl(writing_.get(), F_DUPFD, out_of_the_way) < 0) fcntl(writing_.get(), F_SETFD, 0);
 }
 
-// An heir may have written something: only the other end's being closed counts.
-bool inheritance::has_heirs() const {
+// An inheritor may have written something: only the other end's being closed counts.
+bool inheritance::has_inheritors() const {
   pollfd end{.fd = reading_.get(), .events = 0, .revents = 0};
   poll(&end, 1, 0);
   return (end.revents & POLLHUP) == 0;
@@ -117,7 +117,7 @@ void inheritance::go_to_background(const ending& its) {
 }
 
 // In the order of process numbers, so that it is one that has been there for long.
-pid_t inheritance::an_heir() const {
+pid_t inheritance::an_inheritor() const {
   struct stat passed_on {};
   if (fstat(reading_.get(), &passed_on) != 0) return 0;
   const auto has_it = [&](const std::string& folder) {
@@ -132,12 +132,12 @@ pid_t inheritance::an_heir() const {
   return 0;
 }
 
-// Bytes that an heir writes are read and forgotten: only the end of the pipe counts.
-bool inheritance::await_end_of(const descriptor& heir) const {
+// Bytes that an inheritor writes are read and forgotten: only the end of the pipe counts.
+bool inheritance::await_end_of(const descriptor& inheritor) const {
   std::array<char, 256> written{};
   while (true) {
     std::array<pollfd, 2> ends{{{.fd = reading_.get(), .events = POLLIN, .revents = 0},
-                                {.fd = heir.get(), .events = POLLIN, .revents = 0}}};
+                                {.fd = inheritor.get(), .events = POLLIN, .revents = 0}}};
     if (poll(ends.data(), ends.size(), -1) < 0) continue;  // interrupted
     if (ends[0].revents != 0) {
       const ssize_t got = read(reading_.get(), written.data(), written.size());
@@ -147,13 +147,13 @@ bool inheritance::await_end_of(const descriptor& heir) const {
   }
 }
 
-void inheritance::await_heirs(const std::function<void(pid_t heir)>& shown) const {
-  descriptor heir;
+void inheritance::await_inheritors(const std::function<void(pid_t inheritor)>& shown) const {
+  descriptor inheritor;
   do {
-    const pid_t pid = an_heir();
+    const pid_t pid = an_inheritor();
     shown(pid);
-    heir = descriptor(pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  } while (await_end_of(heir));
+    inheritor = descriptor(pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  } while (await_end_of(inheritor));
 }
 
 int run_inherited(const std::function<int(inheritance&)>& supervise) {

@@ -31,19 +31,19 @@ class inheritance {
   /// COMMAND has been started, or could not be.
   void close_own_end() { writing_ = descriptor(); }
   /// Whether a process has what was passed on.
-  [[nodiscard]] bool has_heirs() const;
+  [[nodiscard]] bool has_inheritors() const;
   /// Tells the front process how COMMAND has ended, and lets go of all that this process shares
   /// with its caller: the terminal, the standard streams, other descriptors, the folder.
   void go_to_background(const ending& its);
   /// Until no process has what was passed on. Signals that are blocked do not end this. `shown` is
-  /// called with an heir, and with another one whenever that has ended; with 0 if none can be seen,
-  /// as those of another user.
-  void await_heirs(const std::function<void(pid_t heir)>& shown) const;
+  /// called with an inheritor, and with another one whenever that has ended; with 0 if none can be
+  /// seen, as those of another user.
+  void await_inheritors(const std::function<void(pid_t inheritor)>& shown) const;
 
  private:
-  [[nodiscard]] pid_t an_heir() const;
+  [[nodiscard]] pid_t an_inheritor() const;
   /// False once nobody has what was passed on. True once the process has ended.
-  [[nodiscard]] bool await_end_of(const descriptor& heir) const;
+  [[nodiscard]] bool await_end_of(const descriptor& inheritor) const;
 
   descriptor front_;
   int front_pid_;

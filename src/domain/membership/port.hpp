@@ -121,7 +121,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// Of a generation that this participant has replaced, for show (repair.hpp).
   void note_repair(rma::plain_cell lock, bool is_for_the_left) {
     if (is_for_the_left)
-      file_.word(lock.index + class_word).fetch_add(one_for_the_left, std::memory_order_relaxed);
+      file_.word(lock.index + class_word)
+          .fetch_add(one_repair_without_death, std::memory_order_relaxed);
     else
       has_repaired_ = has_events_ = true;
   }

@@ -17,10 +17,10 @@ namespace lockflight::detail {
 namespace {
 
 /// The owner of a slot whose participant's death is known: no process has number 0.
-[[nodiscard]] std::uint64_t nobody_after(std::uint32_t incarnation) {
+[[nodiscard]] std::uint64_t owner_of_counted_death(std::uint32_t incarnation) {
   return ~std::uint64_t{0} << 44 | (incarnation & ((1u << 22) - 1));
 }
-[[nodiscard]] bool is_nobody(std::uint64_t owner) {
+[[nodiscard]] bool is_counted_death(std::uint64_t owner) {
   return owner != 0 && thread_identity::from(owner, 0).pid == 0;
 }
 
@@ -105,7 +105,7 @@ bool guarded_lives(const domain_file& file, int slot) {
 
 // Whether the thread lives that was the slot's owner when we read it.
 bool owner_lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness how) {
-  if (is_nobody(owner)) return false;
+  if (is_counted_death(owner)) return false;
   const domain_slot_page& s = file.slot(slot);
   const thread_identity who = owner_of(s, owner);
   if (file.has_locked_slot(slot)) {  // 1
@@ -140,7 +140,8 @@ void count_death(domain_file& file, domain_slot_page& s, std::uint32_t incarnati
                  std::uint64_t owner) {
   // Nobody cleans a slot whose death is not counted.
   if (s.counted.load(std::memory_order_acquire) == incarnation) return;
-  if (!s.owner.compare_exchange_strong(owner, nobody_after(incarnation)) && !is_nobody(owner))
+  if (!s.owner.compare_exchange_strong(owner, owner_of_counted_death(incarnation)) &&
+      !is_counted_death(owner))
     return;
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
   if (!has_left(s)) file.header().died.fetch_add(1, std::memory_order_relaxed);

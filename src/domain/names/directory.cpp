@@ -232,9 +232,10 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = blocks::read(file, what.line, blocks::token_word);
   const lock::generation_word generation =
       lock::generation_word::from(blocks::read(file, what.line, blocks::present_word));
-  const word for_the_left = blocks::read(file, what.line, class_word) / one_for_the_left;
+  const word repairs_without_death =
+      blocks::read(file, what.line, class_word) / one_repair_without_death;
   return {own != 0 ? what.tokens_before + own : 0, own,
-          generation.get(lock::generation_word::number) - for_the_left,
+          generation.get(lock::generation_word::number) - repairs_without_death,
           blocks::read(file, what.line, blocks::died_word) != 0};
 }
 

@@ -114,7 +114,7 @@ constexpr std::uint32_t most_classes = 64;
 /// Where a lock's block says of which class it is, in the lower half. The upper half counts the
 /// generations of the lock that were replaced because others had left, which repaired nothing.
 constexpr std::uint32_t class_word = 5;
-constexpr std::uint64_t one_for_the_left = std::uint64_t{1} << 32;
+constexpr std::uint64_t one_repair_without_death = std::uint64_t{1} << 32;
 constexpr std::uint32_t buckets = 32768;
 constexpr std::uint32_t bells = 1024;  ///< of the words of locks
 
