@@ -63,7 +63,7 @@ void require_communicators(MPI_Comm whole, std::size_t wanted, bool have_many_on
   agree<limit_reached>(all, can ? "" : "MPI has no communicators left for others");
 }
 
-/// What a group and what a segment takes of them.
+/// The communicators that a group takes, and that a segment takes.
 constexpr std::size_t for_a_group = 12;
 constexpr std::size_t for_a_segment = 4;
 

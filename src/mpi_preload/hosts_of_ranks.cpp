@@ -116,7 +116,7 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   int nodes_each = 1;
   std::optional<firsts_of_hosts> firsts;
   bool is_known = false;
-  // What takes memory comes before the ranks meet: it may fail on one of them alone.
+  // The steps that take memory come before the ranks meet: they may fail on one rank alone.
   std::string bad_setting;
   if (mine.why_not.empty())
     mine.why_not = fault_in([&] {

@@ -1,5 +1,5 @@
-// Which ranks of a communicator are on which host, by the MPI. It is found out once for a set of
-// processes: over a network each call that asks for it takes as long as a few locks.
+// The hosts of a communicator's ranks, by the MPI. They are found out once for a set of processes:
+// over a network each call that asks for them takes as long as a few locks.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +18,8 @@ struct hosts_of_ranks {
   bool several_hosts = false;
 };
 
-/// What a rank can say before: found out in the one collective call that is needed of processes
-/// whose hosts are known.
+/// The facts about a rank that it knows beforehand. The ranks combine them in the one collective
+/// call that is needed even for processes whose hosts are known.
 struct readiness {
   std::string why_not;       ///< a fault of this rank alone; empty if there is none
   bool has_numbers = false;  ///< the MPI has numbers for communicators here

@@ -119,7 +119,7 @@ void reach_mpi() {
   // PMPI_X may be in another library than MPI_X, which this library calls as well.
   for (const char* name : {of_every_mpi, of_every_mpi + 1}) {
     if (dlsym(RTLD_NEXT, name) != nullptr) continue;
-    // Its names become global, behind those of this library.
+    // The names of the MPI's library become global, behind those of this library.
     if (const link_map* const mpi = library_of(local_function(name)); mpi != nullptr)
       static_cast<void>(dlopen(mpi->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL));
     else if (own_interface == mpi_interface::standard)

@@ -1,5 +1,5 @@
-// Which rank waits in a window, for which rank and how long: for LOCKFLIGHT_MPI_STATS, and for the
-// lines about waits that last.
+// The waits in a window: the rank that waits, the rank that it waits for, and how long. For
+// LOCKFLIGHT_MPI_STATS, and for the lines about waits that last.
 #pragma once
 
 #include <mpi.h>
@@ -40,7 +40,7 @@ class observer {
 
   /// A line if this thread has waited for long, once in each wait.
   static void tell_if_this_thread_hangs();
-  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective.
+  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary(window_group& group, const window_place& at) const;
 
  private:

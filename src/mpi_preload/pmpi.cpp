@@ -41,8 +41,8 @@ void look_up_large(Function& call, const char* name) {
 constinit calls_behind all_calls{};
 constinit bool has_tool = false;
 
-// What comes next behind us is a tool's, unless it lies in the MPI's library. Which library that is
-// a call says that tools do not replace; a tool may replace PMPI_X as well.
+// The next function behind us is a tool's, unless it lies in the MPI's library. That library is the
+// one with a call that tools do not replace; a tool may replace PMPI_X as well.
 template <class Function>
 void look_up_next(Function& next, Function own, const char* name) {
   next = own;

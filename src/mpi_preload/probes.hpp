@@ -14,7 +14,7 @@ constexpr int all_targets = -1;
 inline void acquire(const void* window, int target, const char* kind) {
   LOCKFLIGHT_PROBE3(lockflight_mpi, acquire, window, target, kind);
 }
-/// It has succeeded.
+/// A lock call has succeeded.
 inline void acquired(const void* window, int target, const char* kind) {
   LOCKFLIGHT_PROBE3(lockflight_mpi, acquired, window, target, kind);
 }

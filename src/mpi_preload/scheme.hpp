@@ -59,10 +59,11 @@ class scheme {
 /// "T_R=100 T_L2=8", for messages; empty: all have their defaults.
 [[nodiscard]] std::string said_of_parameters(const scheme_name& name);
 
-/// What a window beside its locks has in each rank's segment: its holders, and the last one.
+/// The words that a window has in each rank's segment besides its locks: the holder, and the
+/// last holder.
 constexpr std::uint32_t words_of_observers = 2 * rma::line_words;
 
-/// What a window's locks take on this machine.
+/// The memory that a window's locks take on this machine.
 struct scheme_memory {
   std::uint32_t words = 0;   ///< of each rank's segment, used or not
   lock::window_memory used;  ///< with the observers' words

@@ -14,7 +14,7 @@ namespace lockflight::mpi_preload {
 
 namespace {
 
-// What the MPI says of an assertion that a lock does not have.
+// The error class that the MPI returns for an assertion that a lock does not have.
 #if defined(OPEN_MPI)
 constexpr int class_of_bad_assertion = MPI_ERR_ASSERT;
 #else

@@ -80,7 +80,7 @@ class window {
   /// Whether this process has locked the target, or all: then an operation on it, which is about
   /// to begin, is recorded. For programs of which one thread at a time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
-    // What completes the operation, unlock_all or unlock, reads only the one record.
+    // The call that completes the operation, unlock_all or unlock, reads only the one record.
     if (all_ != epoch::none) {
       begun_anywhere_.store(true, std::memory_order_relaxed);
       return true;
@@ -103,7 +103,7 @@ class window {
   [[nodiscard]] const scheme_name& scheme() const { return scheme_; }
   /// The place is to be given back when all ranks have come to the end.
   [[nodiscard]] const window_grant& grant() const { return grant_; }
-  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective.
+  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary() const;
 
  private:

@@ -1,5 +1,6 @@
-// What the windows of one group of processes share: the memory in which their locks lie, and a port
-// on it. A program may have thousands of windows; each takes a part of its group's memory.
+// The state that the windows of one group of processes share: the memory in which their locks lie,
+// and a port on it. A program may have thousands of windows; each takes a part of its group's
+// memory.
 //
 // Where all processes are on one host the memory is their own (group_on_host.hpp): no object of
 // MPI's is made, so the first window costs a few small collective calls and later ones mostly none,
@@ -43,20 +44,20 @@ struct segment_source {
   std::int32_t descriptor = -1;
 };
 
-/// What the first rank reserves for a window.
+/// The place that the first rank reserves for a window.
 struct reservation {
   window_place at;
   segment_source from{};  ///< of the place's segment, if that is a new one
 };
 
-/// What some rank wants to know of the locks of its windows: then all take part.
+/// The observations of window locks that at least one rank wants: then all ranks take part.
 struct observation {
   bool counts = false;
   bool hangs = false;
 };
 
-/// What the ranks of a group have in common by their hosts and settings. None of it changes while
-/// they run.
+/// The facts that the ranks of a group have in common by their hosts and settings. None of them
+/// changes while the ranks run.
 struct common_settings {
   bool on_one_host = false;  ///< and no rank asks for another topology
   bool one_thread = false;   ///< no rank calls MPI by several threads at the same time
@@ -114,7 +115,7 @@ class window_group {
   [[nodiscard]] virtual bool broadcast(window_offer& offer);
   /// Whether it holds on all ranks. Each sees what the others wrote before. Collective.
   [[nodiscard]] virtual bool holds_on_all(bool holds);
-  /// What its ranks have in common. Of a group that meets in memory.
+  /// Returns the settings that the group's ranks have in common. For a group that meets in memory.
   [[nodiscard]] virtual common_settings settings_in_common() const { return {}; }
 
   /// Combines `count` values of every rank in place, on every rank. No rank returns before all have

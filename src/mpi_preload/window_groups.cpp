@@ -56,7 +56,7 @@ table& known() {
 /// Groups on this host could not share memory of their own once: the next ones are MPI's.
 constinit std::atomic<bool> host_cannot{false};
 
-/// What the first rank says of the group of a window.
+/// The first rank's message about the group of a window.
 struct said_of_group {
   window_group::name called{};
   std::uint64_t is_there = 0;
@@ -112,7 +112,8 @@ struct said_of_group {
                                                        const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
   table& groups = known();
-  // Its row first: what fails on one rank alone may not fail once all have met.
+  // The group's row comes first: a step that can fail on one rank alone may not fail once all ranks
+  // have met.
   const std::string why = fault_in([&] {
     const std::lock_guard alone(groups.guard);
     groups.rows.emplace(says.called, table::row{.windows = 1});
@@ -176,7 +177,7 @@ void drop_ended(table& groups) {
   return joined(says.called, /*is_counted=*/all.rank() == 0);
 }
 
-/// What the first rank says of a window's locks.
+/// The first rank's message about a window's locks.
 struct said_of_window {
   scheme_message scheme{};
   window_place at{};

@@ -12,22 +12,22 @@ namespace lockflight::mpi_preload {
 
 class window;
 
-/// What a window's locks are, and where: the same on all ranks.
+/// The locks of a window, and their place: the same on all ranks.
 struct window_grant {
   std::shared_ptr<window_group> group;
   window_place at;
   scheme_message scheme;  ///< bytes: a name takes memory, which one rank alone may lack
 };
 
-/// What the first rank has for a window before it knows whether all want the drop-in: a place in a
-/// group that is there, so that a window needs no other collective call to find it.
+/// The first rank's offer for a window, made before it knows whether all ranks want the drop-in: a
+/// place in a group that is there, so that a window needs no other collective call to find it.
 struct window_offer {
   window_group::name called{};
   window_place at{};
   std::int32_t is_one = 0;  ///< 0: there is no offer
   scheme_message scheme{};
 };
-// It is sent as such numbers.
+// An offer is sent as numbers of 64 bits.
 static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
 
 /// The group of `whole`, if its ranks meet in memory; else null.

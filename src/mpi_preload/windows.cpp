@@ -48,7 +48,7 @@ class work {
   bool before_;
 };
 
-/// What the ranks of a window know of each other before they make its locks.
+/// The facts that the ranks of a window know of each other before they make its locks.
 struct common_ground {
   bool off = false;          // all of them
   bool left_to_mpi = false;  // there is nothing to do for this window
@@ -67,8 +67,8 @@ void make_room(MPI_Win win) {
 
 /// Found in one collective call. Throws on all ranks alike.
 [[nodiscard]] common_ground found_by_mpi(const communicator& group, MPI_Win win, MPI_Info info) {
-  // What fails on one rank alone may not fail before all have met: the first reading of the
-  // settings takes memory.
+  // A step that can fail on one rank alone may not fail before all ranks have met. The first
+  // reading of the settings is such a step: it takes memory.
   static const settings unread;
   const settings* read = &unread;
   std::string why = fault_in([&] { read = &environment(); });
@@ -264,7 +264,7 @@ constinit std::atomic<std::uint64_t> changes{1};
 constinit found_alone last_alone{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
 
-/// What was found before is looked for again.
+/// Makes all threads look up again the windows that they found before.
 void list_has_changed() {
   changes.fetch_add(1, std::memory_order_release);
   // With many threads it is null at all times, and so nobody writes it.
@@ -288,7 +288,7 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   const work ours;
   const std::shared_ptr<window_group> known = group_that_meets(whole);
   if (known == nullptr && !is_of_this_launch(whole)) return;
-  // Those of MPI's own limits are for the drop-in.
+  // The drop-in handles errors about MPI's own limits.
   const communicator_returning_errors meanwhile(whole);
   const communicator group = communicator::borrowed(whole);
   list& those = all();

@@ -1,4 +1,4 @@
-// Which words of a segment are in use.
+// The words of a segment: the ranges that are in use, and the free ones.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // How the processes of a launch find each other: a rank, a number of ranks, an exchange of bytes.
-// Who numbers them, a user's variables, a launcher with PMIx or an MPI communicator, makes no
-// difference once they are together: each has a connection to rank 0 (star.hpp).
+// The source of the ranks' numbers, a user's variables, a launcher with PMIx or an MPI
+// communicator, makes no difference once the processes are together: each has a connection
+// to rank 0 (star.hpp).
 //
 // Cost: rare and small; nothing here is on the path of a lock.
 #pragma once

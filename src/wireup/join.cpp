@@ -1,4 +1,4 @@
-// Who numbers the ranks of a launch: variables, or a launcher.
+// The source of the ranks' numbers in a launch: variables, or a launcher.
 #include <memory>
 #include <optional>
 #include <vector>

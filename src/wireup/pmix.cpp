@@ -47,8 +47,8 @@ class client {
     check(status, "PMIx_Put");
     check(PMIx_Commit(), "PMIx_Commit");
   }
-  /// What rank 0 publishes, at the latest in that time. A launcher may answer at once that there is
-  /// nothing, when rank 0 is about to.
+  /// The value that rank 0 publishes, at the latest in that time. A launcher may answer at once
+  /// that there is nothing, when rank 0 is about to publish it.
   [[nodiscard]] std::string read_of_first(const std::string& key,
                                           std::chrono::seconds within) const {
     constexpr std::chrono::milliseconds between_questions{10};

@@ -24,7 +24,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// What a rank says first.
+/// The first message of a rank to rank 0.
 struct greeting {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
@@ -189,7 +189,7 @@ class meeting {
       const socket line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!line) break;
       limit_receive(line, milliseconds(grace_ms));
-      // What is not read when a connection ends takes with it what was sent.
+      // A connection that ends with unread bytes loses the bytes that were sent on it.
       if (frame hello; receive_frame(line, hello, sizeof(greeting)))
         static_cast<void>(send_frame(line, frame_kind::refusal, why));
     }

@@ -40,7 +40,8 @@ struct frame {
 /// False also if what comes is no frame: errno is EPROTO then. `most` is how long it may be.
 [[nodiscard]] bool receive_frame(const socket& from, frame& got, std::uint64_t most = UINT64_MAX);
 
-/// What the kernel has against the connection, an errno, or 0. It says each only once.
+/// The error of the connection that the kernel reports, an errno, or 0. The kernel reports each
+/// error only once.
 [[nodiscard]] int error_of(const socket& of);
 
 /// Whether the next frame is there and is a fault. False, too, if the connection has ended.

@@ -136,8 +136,8 @@ void star::check() {
       give_up(got.content, &p);
     }
     if ((waits[i].revents & ended) == 0) continue;
-    // What rank 0 has sent before it ended may be the end of our last call: then all is well. Of
-    // another rank something unread is a call that rank 0 has not answered.
+    // Bytes that rank 0 has sent before it ended may be the end of our last call: then all is well.
+    // Unread bytes of another rank are a call that rank 0 has not answered.
     char next = 0;
     if (rank_ == 0 || recv(p.line.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) lost(p);
   }

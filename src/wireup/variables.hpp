@@ -1,4 +1,4 @@
-// What the environment says about a rendezvous.
+// The rendezvous that the environment's variables describe.
 #pragma once
 
 #include <chrono>

@@ -51,7 +51,7 @@ MPI_Win in_truth = MPI_WIN_NULL;  // what a call made that has failed on some ra
 
 bool fails(fault here) { return is_made && is_chosen && what == here; }
 
-/// What a call comes to on this rank.
+/// The result of a call on this rank.
 int after(fault here, int code, MPI_Win made) {
   if (is_made && what == here) in_truth = made;
   return fails(here) ? MPI_ERR_NO_MEM : code;

@@ -1,5 +1,5 @@
-/* What the drop-in must do as the MPI standard says, in C as its users write it. Run with
- * LD_PRELOAD by 2 ranks or more; every rank checks, and the first that finds a fault aborts with
+/* The duties of the drop-in by the MPI standard, in C as its users write it. Run with LD_PRELOAD by
+ * 2 ranks or more; every rank checks, and the first that finds a fault aborts with
  * its line. Arguments, each of which may be empty: the windows' info keys lockflight_lock,
  * passive_sync_mode and lockflight_lock_all.
  */

@@ -1,4 +1,4 @@
-// What a test does only in a long run.
+// Work that a test does only in a long run.
 #pragma once
 
 #include <cstdlib>

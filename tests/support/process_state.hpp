@@ -1,4 +1,4 @@
-// What the kernel says a process is doing.
+// The state of a process, as the kernel gives it.
 #pragma once
 
 #include <sys/types.h>

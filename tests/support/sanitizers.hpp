@@ -1,4 +1,4 @@
-// Which sanitizer this binary is built with.
+// The sanitizer that this binary is built with.
 #pragma once
 
 #if defined(__has_feature)

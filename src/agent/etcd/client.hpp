@@ -23,7 +23,7 @@ struct etcd_answer {
   std::shared_ptr<const etcd_view> view;
 };
 
-/// What an endpoint says of itself.
+/// The status that an endpoint of etcd reports.
 struct etcd_status {
   std::string endpoint;
   std::string version;

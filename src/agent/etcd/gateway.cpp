@@ -36,7 +36,7 @@ etcd_options checked(etcd_options options) {
   return options;
 }
 
-/// What etcd says in a reply that is no success.
+/// The message of etcd in a reply that is no success.
 std::string message_in(const std::string& body) {
   const json reply = json::parse(body, nullptr, false);
   for (const char* const name : {"message", "error"})
@@ -57,7 +57,7 @@ bool is_about_token(const std::string& text) {
          text.find("revision of auth store is old") != text.npos;
 }
 
-/// What a reply says that is no success.
+/// The failure that a reply that is no success describes.
 failed_exchange failure_of(const http_reply& reply) {
   if (!reply.error.empty()) return {reply.was_sent ? fate::unknown : fate::unreached, reply.error};
   const std::string message = message_in(reply.body);
@@ -117,7 +117,7 @@ bool etcd_gateway::has_authentication() {
   } catch (const etcd_error& e) {
     const std::string_view text = e.what();
     if (text.find("authentication is not enabled") != text.npos) return false;
-    // It has looked for the user, or missed the name of one.
+    // etcd has looked for the user, or missed the name of one.
     if (text.find("authentication failed") != text.npos) return true;
     if (text.find("user name is empty") != text.npos) return true;
     throw;
@@ -176,7 +176,7 @@ void etcd_gateway::authenticate(const limits& until) {
     const json reply = exchange(
         {path, credentials.dump(), sending::repeatable, nullptr, milliseconds(0), false}, until);
     token_ = reply.value("token", "");
-    // It becomes part of a header.
+    // The token becomes part of a header.
     const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
     if (token_.empty() || !std::all_of(token_.begin(), token_.end(), is_printable))
       throw failed_exchange{fate::unreached, "etcd gave no token"};

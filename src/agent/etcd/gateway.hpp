@@ -20,7 +20,7 @@
 
 namespace lockflight::cluster {
 
-/// What became of a request without a good reply.
+/// The fate of a request without a good reply.
 enum class fate : std::uint8_t {
   refused,    ///< etcd has read it and said no
   unreached,  ///< no etcd has got it

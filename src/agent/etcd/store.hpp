@@ -1,4 +1,4 @@
-// What an agent has of etcd: its transactions are carried out on one thread, and another watches
+// An agent's access to etcd: its transactions are carried out on one thread, and another watches
 // the keys of its domain.
 //
 // Transactions are carried out one after the other, in the order in which they were submitted. One
@@ -62,7 +62,7 @@ class etcd_store {
   void limit_to(std::chrono::milliseconds patience) { client_.limit_to(patience); }
 
   // ---- requests that block, from any thread ----
-  // They are etcd_client's, and throw what it throws.
+  // The requests of etcd_client, which throw what it throws.
 
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view() { return blocking()->read_view(); }
   [[nodiscard]] domain_secret secret() { return blocking()->secret(); }

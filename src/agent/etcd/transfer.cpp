@@ -172,7 +172,7 @@ void http_client::handles::set_up(const tls_files& files, exchange& of, const cu
   if (!files.key.empty()) set(CURLOPT_SSLKEY, files.key.c_str());
 }
 
-/// What went wrong, or nothing.
+/// Returns what went wrong; empty if nothing did.
 std::string http_client::handles::perform(const exchange& of, const std::atomic<bool>& is_stopped) {
   const steady::time_point start = steady::now();
   while (true) {

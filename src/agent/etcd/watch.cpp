@@ -37,7 +37,7 @@ struct watch_line {
   bool has_changes = false;
 };
 
-/// What is no reply of etcd's may be the rest of one.
+/// A line that is no reply of etcd's may be the end of an earlier one.
 watch_line read_watch_line(std::string_view text) {
   const json line = json::parse(text, nullptr, false);
   if (!line.is_object()) return {.has_changes = true};

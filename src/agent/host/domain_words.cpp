@@ -22,8 +22,8 @@ member_id random_number() {
 /// In a folder that only the agent's user can write to, also if the domain is a group's. The name
 /// has the number of the domain file: another file's records mean nothing to it.
 std::string records_path_of(detail::domain_file& file) {
-  // What agents of an earlier domain file of that name have left goes with the first agent of this
-  // one.
+  // Files that agents of an earlier domain file of that name have left go with the first agent of
+  // this one.
   if (file.cluster().member == 0) {
     detail::unlink_files_beside(file.place());
     file.cluster().member = random_number();

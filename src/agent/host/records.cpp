@@ -101,7 +101,7 @@ void records::read() {
           path_, lines_ + 1));
     }
   }
-  // What the last agent has begun to write.
+  // Removes a line that the last agent began to write and did not finish.
   if (ftruncate(file_.get(), static_cast<off_t>(good)) != 0) fail(path_, errno);
 }
 

@@ -1,4 +1,4 @@
-// What this host does with the locks of its domain, for agents of other hosts that ask.
+// The uses of the domain's locks on this host, for agents of other hosts that ask.
 #pragma once
 
 #include <string>

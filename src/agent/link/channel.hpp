@@ -1,7 +1,8 @@
 // One connection: TCP, TLS above it, and frames above that.
 //
-// Its user is called for what happens to it, until it breaks or the user closes it. No call comes
-// after that, and none from within dial(), accept(), wake() or close().
+// The channel calls its user for the events of the connection, until the connection breaks or the
+// user closes it. No call comes after that, and none from within dial(), accept(), wake() or
+// close().
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -63,7 +64,7 @@ class channel : public std::enable_shared_from_this<channel> {
   void dial(const std::vector<tcp::endpoint>& at);
   void accept();
   /// The user has something to write: fill() is called soon, or when the last write has ended.
-  /// What is to be written by then goes out together.
+  /// Everything that is to be written by then goes out together.
   void wake();
   /// The same, now, unless a write goes on.
   void wake_now();

@@ -1,8 +1,8 @@
 // A message as bytes, and back.
 //
 // The bytes are one flat CBOR array: the kind, from, to, epoch, name, then the fields of the body.
-// They come from another agent, so the reader takes nothing on trust: whatever is not exactly what
-// encode() makes gives no message.
+// The bytes come from another agent, so the reader takes nothing on trust: bytes that are not
+// exactly what encode() makes give no message.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 //   the dialer    | asks   | a number (8 bytes), a text
 //   the acceptor  | tells  | the number of what was asked (8 bytes), a text
 //
-// What is asked and told is for people who look at the cluster. It is in no stream: it is lost with
-// the connection.
+// Questions and answers are for people who look at the cluster. They are in no stream: they are
+// lost with the connection.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ inline constexpr std::size_t longest_domain = 255;
 
 enum class frame_kind : std::uint8_t { hello = 1, data, ack, ping, pong, asks, tells };
 
-/// What the acceptor says to the dialer's hello. The dialer's own has `accepted`.
+/// The acceptor's answer to the dialer's hello. The dialer's own hello has `accepted`.
 enum class verdict : std::uint8_t { accepted, other_version, other_domain, other_agent, outdated };
 
 /// The first frame in each direction. Magic, version and sender stand at the same places in all
@@ -44,7 +44,7 @@ enum class verdict : std::uint8_t { accepted, other_version, other_domain, other
 struct hello {
   std::uint32_t version = own_version;
   member_id from = 0;
-  // What follows is read only if the version is the reader's own.
+  // The fields below are read only if the version is the reader's own.
   agent_number from_agent = 0;
   member_id to = 0;
   agent_number to_agent = 0;
@@ -60,7 +60,7 @@ struct hello {
 void append_hello(std::string& to, const hello& what);
 /// An ack, a ping or a pong.
 void append_number(std::string& to, frame_kind kind, std::uint64_t number);
-/// What is asked, or told. Throws std::length_error if the text is too long for a frame.
+/// A question, or an answer. Throws std::length_error if the text is too long for a frame.
 void append_text(std::string& to, frame_kind kind, std::uint64_t number, std::string_view text);
 /// A whole frame. Throws std::length_error if the message is too long for one.
 [[nodiscard]] std::string data_frame(std::uint64_t number, const message& what);

@@ -205,7 +205,7 @@ void arrival::broken(const breakage& why) {
   const auto self = shared_from_this();
   channel_->close();
   if (member_ != 0) {
-    // Its dialer comes back, and says what is wrong if it cannot.
+    // The dialer comes back, and says what is wrong if it cannot.
   } else if (why.fault == handshake_fault::wrong_key) {
     node_->trouble(0, "a connection from " + from_ + " has another pre-shared key");
   } else if (why.fault == handshake_fault::wrong_domain) {

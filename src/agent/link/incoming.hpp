@@ -1,5 +1,5 @@
-// What others send to this agent: the port, the connections that they dial, and how much of each
-// one's stream has come.
+// The receiving side of the links: the port, the connections that other agents dial, and how much
+// of each one's stream has come.
 #pragma once
 
 #include <asio/steady_timer.hpp>
@@ -20,7 +20,7 @@ namespace lockflight::cluster::link {
 
 class arrival;
 
-/// What is known of a member that sends. It is never forgotten: a peer that was dropped may come
+/// The state of a member that sends. The state is never forgotten: a peer that was dropped may come
 /// back, as the same agent, and go on with its stream.
 struct source {
   agent_number agent = 0;  ///< the greatest that there was

@@ -17,9 +17,10 @@
 //   late.
 // - a greater agent number of a member replaces the smaller, for ever.
 //
-// What is sent to a member that is no peer yet waits for set_peers() to name it: an agent sends its
-// claims once in an epoch, and may have read the epoch before the member's address. What still
-// waits when a message of a later epoch is sent is dropped: its receiver would drop it.
+// A message to a member that is no peer yet waits for set_peers() to name the member: an agent
+// sends its claims once in an epoch, and may have read the epoch before the member's address.
+// Messages that still wait when one of a later epoch is sent are dropped: their receiver would
+// drop them.
 //
 // One thread uses this, the one that runs the io_context.
 #pragma once
@@ -68,17 +69,17 @@ struct link_settings {
   link_options options;
 };
 
-/// They may call the links, and destroy them.
+/// Callbacks may call the links, and destroy them.
 struct link_callbacks {
   std::function<void(message)> received;
   /// The member has answered this agent: messages get there, and answers back.
   std::function<void(member_id)> heard;
-  /// What a person should know, about a member; 0 for a stranger. The same text about the same
-  /// member comes at most once a minute.
+  /// A text that a person should know, about a member; 0 for a stranger. The same text about the
+  /// same member comes at most once a minute.
   std::function<void(member_id, const std::string&)> trouble;
   /// A member asks, by ask(). Returns what it is told, at most 512 KiB.
   std::function<std::string(member_id, const std::string&)> asked = nullptr;
-  /// What a member says to what was asked with that number.
+  /// The answer of a member to the question with that number.
   std::function<void(member_id, std::uint64_t number, std::string)> told = nullptr;
 };
 
@@ -119,7 +120,7 @@ class links {
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);
-  /// What was sent to that member leaves now, not when the caller's turn is over.
+  /// Messages that were sent to that member leave now, not when the caller's turn is over.
   void flush(member_id to);
 
   /// Asks a peer. What it says comes by told(), or never, if the connection breaks. False if there

@@ -1,4 +1,5 @@
-// What all connections of an agent share: its settings, its keys, and the way to its callbacks.
+// The state that all connections of an agent share: its settings, its keys, and the way to its
+// callbacks.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -29,7 +30,7 @@ class node : public std::enable_shared_from_this<node> {
   void heard(member_id from) {
     if (!is_closed_) callbacks_.heard(from);
   }
-  /// What it is told. The text must fit into a frame.
+  /// The answer to member `by`. The text must fit into a frame.
   [[nodiscard]] std::string asked(member_id by, const std::string& what) {
     return is_closed_ || !callbacks_.asked ? "" : callbacks_.asked(by, what);
   }
@@ -47,7 +48,7 @@ class node : public std::enable_shared_from_this<node> {
   /// A time that is up to a half shorter: agents that lost a peer together do not come back
   /// together.
   [[nodiscard]] steady::duration jittered(steady::duration most);
-  /// What an agent of another version is told about.
+  /// The text about an agent of another version.
   [[nodiscard]] std::string other_version(std::uint32_t of_peer) const;
 
  private:

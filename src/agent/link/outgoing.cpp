@@ -14,7 +14,7 @@ constexpr steady::duration back_off_least = std::chrono::milliseconds(50);
 constexpr steady::duration back_off_most = std::chrono::seconds(1);
 constexpr int silent_keep_alives = 3;
 constexpr std::size_t round_trips_most = 16;
-/// What a message in the queue takes beyond its bytes.
+/// The memory that a message in the queue takes beyond its bytes.
 constexpr std::size_t queue_overhead = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is sent to one member: the queue, and the connection that this agent dials.
+// The sending side of the link to one member: the queue, and the connection that this agent dials.
 //
 // A stream is a sequence of messages that are numbered from 1. What the acceptor has acknowledged
 // is dropped from the queue; what it has not is sent again on the next connection. When the queue
@@ -36,7 +36,7 @@ class outgoing final : public channel_user, public std::enable_shared_from_this<
   [[nodiscard]] epoch_number newest() const { return newest_; }
   /// Nothing is sent any more.
   void close();
-  /// What is queued goes out now, if the connection can take it.
+  /// Queued messages go out now, if the connection can take them.
   void flush() {
     if (state_ == state::open) channel_->wake_now();
   }

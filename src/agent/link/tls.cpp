@@ -22,7 +22,7 @@ const shared_key& key_of(SSL* connection) {
       SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), key_index()));
 }
 
-/// What OpenSSL calls a session here is the key with the cipher that it is for. The caller owns it.
+/// An OpenSSL session is here the key with the cipher that it is for. The caller owns it.
 SSL_SESSION* session_with(SSL* connection, const shared_key& key) {
   const SSL_CIPHER* const cipher = SSL_CIPHER_find(connection, suite_code.data());
   SSL_SESSION* const session = SSL_SESSION_new();

@@ -1,4 +1,4 @@
-// What TLS is set to: version 1.3 alone, with a pre-shared key instead of certificates, whose
+// The settings of TLS: version 1.3 alone, with a pre-shared key instead of certificates, whose
 // identity is the domain's name. Each handshake has a Diffie-Hellman exchange as well, so a key
 // that becomes known later opens nothing that was recorded before. There are no session tickets: an
 // agent that the key was taken from would get in with one.

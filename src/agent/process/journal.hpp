@@ -1,6 +1,6 @@
-// What an agent says on standard error: a line of JSON for each event, as log collectors read them.
-// Lines that nobody reads in time, or that find the disk full, are lost, and the next one that is
-// written is preceded by one that says how many. One thread may write.
+// The log of an agent on standard error: a line of JSON for each event, as log collectors read
+// them. Lines that nobody reads in time, or that find the disk full, are lost, and the next one
+// that is written is preceded by one that says how many. One thread may write.
 #pragma once
 
 #include <cstdint>

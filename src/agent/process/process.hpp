@@ -145,7 +145,7 @@ class agent_process {
   bool retires_ = false;
   bool has_metrics_ = true;  // the file could be written the last time
 
-  // Their callbacks use what stands before them.
+  // The callbacks of the objects below use the objects above.
   asio::steady_timer timer_{io_};
   std::optional<instant> timer_at_;  // what it was set for
   epoch_number warned_of_epoch_ = 0;

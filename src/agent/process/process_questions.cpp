@@ -1,4 +1,4 @@
-// What an agent tells programs of its host, and other agents.
+// The answers of an agent to programs of its host, and to other agents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ work_note note_from(const std::string& text) {
   return {*until, *token};
 }
 
-/// What an agent says that cannot tell. Earlier ones ignore it as a line without a use.
+/// The answer of an agent that does not know the lock's users. Earlier agents ignore it as a line
+/// without a use.
 constexpr std::string_view failed = "failed";
 constexpr std::size_t uses_most = 2'000;      // of a host, in an answer
 constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
@@ -71,7 +72,7 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
   if (here.awaited.empty()) finish_gathering(number);
 }
 
-/// That the work of a name is done is noted in etcd, so that it survives all hosts. The requests
+/// The note that the work of a name is done is in etcd, so that it survives all hosts. The requests
 /// block, so another thread makes them.
 void agent_process::answer_about_work(const std::vector<std::string>& question,
                                       questions::reply to) {
@@ -145,7 +146,7 @@ std::string agent_process::host_of(member_id id) const {
   return text_of(id);
 }
 
-/// Those that say in etcd that they do not hear it.
+/// The hosts that say in etcd that they do not hear member `id`.
 std::vector<std::string> agent_process::hosts_that_miss(member_id id) const {
   std::vector<std::string> all;
   if (!view_) return all;

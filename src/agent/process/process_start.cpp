@@ -1,4 +1,4 @@
-// What an agent does before it begins.
+// The steps of an agent before it begins.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What an agent says of itself.
+// The status that an agent reports.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -40,8 +40,8 @@ void agent_process::write_metrics() {
   has_metrics_ = is_written;
 }
 
-/// What cleans up old files may have removed the sockets beside the domain file. Then nobody could
-/// ring, and waiters would wait for ever.
+/// A program that cleans up old files may have removed the sockets beside the domain file. Then
+/// nobody could ring, and waiters would wait for ever.
 void agent_process::make_sockets_again() {
   const auto is_missing = [](const std::string& path) {
     return access(path.c_str(), F_OK) != 0 && errno == ENOENT;

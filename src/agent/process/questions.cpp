@@ -28,7 +28,7 @@ local::acceptor listen_at(asio::io_context& io, const detail::domain_file& file)
     return domain_error(domain_error::reason::system,
                         path + ": " + std::generic_category().message(error));
   };
-  // What an agent before has left.
+  // Removes the socket that an earlier agent has left.
   if (unlink(path.c_str()) != 0 && errno != ENOENT) throw refused(errno);
   const mode_t before = umask(0177);
   asio::error_code error;

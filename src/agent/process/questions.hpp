@@ -1,5 +1,5 @@
-// What programs of this host ask its agent, by a socket beside the domain file: one line of text,
-// and lines back (domain/cluster/elsewhere.hpp).
+// The questions of this host's programs to its agent, by a socket beside the domain file: one line
+// of text, and lines back (domain/cluster/elsewhere.hpp).
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -1,5 +1,6 @@
-// What a service manager is told of the agent, by systemd's notification protocol: a datagram to
-// the socket that NOTIFY_SOCKET names (sd_notify(3)). Without that variable nobody is told.
+// Notifications about the agent to a service manager, by systemd's notification protocol: a
+// datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)). Without that variable none is
+// sent.
 #pragma once
 
 #include <sys/socket.h>

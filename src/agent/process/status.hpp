@@ -1,4 +1,5 @@
-// What an agent says about itself: to whom asks on its host, and in the form that Prometheus reads.
+// The status that an agent reports: to programs that ask on its host, and in the form that
+// Prometheus reads.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Which etcd an agent has seen last, on disk: an etcd that was set up anew or restored from a copy
-// does not know of deadlines that members still trust, so no agent goes on with it
+// The etcd that an agent has seen last, on disk. An etcd that was set up anew or restored from a
+// copy does not know of deadlines that members still trust, so no agent goes on with it
 // (docs/cluster.md, "Running it").
 #pragma once
 

@@ -50,7 +50,7 @@ void print_members(const agent_status& what, tool::console& out) {
   shown.print(out);
 }
 
-/// What the agent says; nothing if it does not answer.
+/// The status that the agent reports; nothing if it does not answer.
 std::optional<agent_status> status_of(const detail::domain_file& file) {
   const auto answer =
       detail::ask_agent(file, {std::string(detail::status_question)}, answers_within);

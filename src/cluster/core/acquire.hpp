@@ -13,7 +13,7 @@
 
 namespace lockflight::cluster {
 
-/// What a client uses of a host's words: the header, and the two words of one name. Each call is
+/// The words of a host that a client uses: the header, and the two words of one name. Each call is
 /// one atomic access.
 template <class Words>
 concept words_of_a_name = requires(Words& words, ownership owned, state is) {

@@ -1,5 +1,5 @@
-// What a client does while it acquires, holds and releases a name. The simulation knows an acquire
-// by this interface alone, so that it can run broken ones.
+// The steps of a client while it acquires, holds and releases a name. The simulation knows an
+// acquire by this interface alone, so that it can run broken ones.
 #pragma once
 
 #include "cluster/core/terms.hpp"

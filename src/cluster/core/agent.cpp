@@ -88,8 +88,8 @@ void agent::give_all_back(instant now, effects& out) {
     const auto known = owner::claim_of(name, words_);
     if (!known) continue;
     owner& mine = owner_of(name);
-    // What this host gave back in an earlier epoch it has claimed in this one, and the homes have
-    // that, since the epoch is settled.
+    // A name that this host gave back in an earlier epoch was claimed in this one. The homes have
+    // that claim, since the epoch is settled.
     if (known->owned == mode::none && !mine.awaits_taken()) continue;
     untaken_.insert(name);
     mine.revoked(home_for(name), mode::exclusive, words_, out, to);

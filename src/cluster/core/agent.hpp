@@ -1,8 +1,8 @@
 // The agent of one host: its membership, the names that the host owns or wants, and the names whose
 // home it is (docs/cluster.md, "Epochs").
 //
-// It is a state machine. An event goes in; changes of the host's words, messages, transactions and
-// a moment to be woken at come out.
+// An agent is a state machine. An event goes in; changes of the host's words, messages,
+// transactions and a moment to be woken at come out.
 #pragma once
 
 #include <deque>

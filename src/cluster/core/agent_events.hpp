@@ -1,4 +1,4 @@
-// What happens to an agent. Code around the state machine calls it, one call after the other.
+// The events of an agent. Code around the state machine calls them, one call after the other.
 //
 // `now` is the host's clock. The simulation knows an agent by this interface alone, so that it can
 // run broken ones.
@@ -31,7 +31,8 @@ struct timing {
   /// An agent sees two changes of the beat of a member that renews at most so far apart. (!) If
   /// both renew at about the same moments, it sees the other's renewal now before its own one and
   /// now after it, so two periods lie between. The rest is for clocks that differ, and for answers.
-  /// It is small, since the complaints of a host that was stopped for no longer than this count.
+  /// The rest is small, since the complaints of a host that was stopped for no longer than this
+  /// count.
   [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 8; }
   /// A host that has been a member for that long is one that the others hear.
   [[nodiscard]] instant proves_itself_within() const { return 8 * ttl; }
@@ -53,8 +54,9 @@ class agent_events {
   [[nodiscard]] virtual instant wake_at() const = 0;
   /// A watch of etcd says that a key has changed. This is a hint: it may be late, or never come.
   virtual void hint(instant now, effects& out) = 0;
-  /// That host's agent has answered: the link works both ways. A host that hears the others but is
-  /// not heard must not take part, so an answer counts, and what comes unasked does not.
+  /// The agent of host `from` has answered: the link works both ways. A host that hears the others
+  /// but is not heard must not take part, so an answer counts, and a message that comes unasked
+  /// does not.
   virtual void heard(instant now, member_id from, effects& out) = 0;
   /// A client has set `wanted` in the ownership word.
   virtual void rung(instant now, const std::string& name, effects& out) = 0;

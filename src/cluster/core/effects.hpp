@@ -1,4 +1,4 @@
-// What an agent's state machine asks of the code around it, in answer to an event.
+// The requests of an agent's state machine to the code around it, in answer to an event.
 //
 // Everything that the event changed in the host's words stands there before any of this is carried
 // out.

@@ -96,7 +96,8 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
   }
   shared_.erase(from);
   if (what.kept == mode::shared) shared_.insert(from);
-  // It has begun: a give_back answers a revoke of this epoch, or is sent when the epoch is settled.
+  // This home has begun: a give_back answers a revoke of this epoch, or is sent when the epoch is
+  // settled.
   store(now, words);
   if (what.kept == mode::none) {
     revoked_for_shared_.erase(from);

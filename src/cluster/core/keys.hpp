@@ -1,4 +1,4 @@
-// What a cluster keeps in etcd, and the transactions on it.
+// The keys of a cluster in etcd, and the transactions on them.
 //
 // All comparisons of a transaction are of the revision in which a key was changed last. Each
 // transaction, whether its comparisons held or not, answers with all keys as they are after it.
@@ -23,20 +23,21 @@ struct key {
   auto operator<=>(const key&) const = default;
 };
 
-/// That a member is there. Its agent writes it, and a transaction that makes an epoch deletes it.
+/// Says that a member is there. Its agent writes this value, and a transaction that makes an epoch
+/// deletes it.
 struct member_value {
   incarnation_number incarnation = 0;
   agent_number agent = 0;
   bool retires = false;
   bool operator==(const member_value&) const = default;
 };
-/// That a member's agent was able to write.
+/// Says that a member's agent was able to write.
 struct beat_value {
   epoch_number begun = 0;          ///< the last epoch that the member has begun in, as home
   std::vector<member_id> missing;  ///< the members that it has not heard for a while
   bool operator==(const beat_value&) const = default;
 };
-/// That a member may not renew any more.
+/// Says that a member may not renew any more.
 struct evicted_value {
   bool operator==(const evicted_value&) const = default;
 };

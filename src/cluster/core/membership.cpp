@@ -124,7 +124,7 @@ bool membership::is_the_one_registered(const member_keys* mine) const {
          mine->member->created == words_.registered();
 }
 
-/// What follows from an answer that is not that of a renewal.
+/// Acts on an answer that does not confirm a renewal.
 void membership::decide(instant now, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
@@ -144,7 +144,7 @@ void membership::decide(instant now, effects& out) {
       // transaction was a read, or this member is evicted and runs out.
       if (is_there && mine->evicted) is_evicted_ = true;
       if (is_there && mine->member->changed == my_key_) return;
-      // That this member retires was written, and the answer was lost.
+      // The key was written with `retires`, and the answer was lost.
       if (retires_ && is_the_one_registered(mine)) {
         my_key_ = mine->member->changed;
         return;
@@ -273,7 +273,7 @@ void membership::renew(instant now, effects& out) {
 void membership::retire(instant now, effects& out) {
   retires_ = true;
   if (phase_ == phase::registered) {
-    // What is under way says nothing of it.
+    // The transaction under way does not say that this member retires.
     own_.reset();
     return renew(now, out);
   }
@@ -294,7 +294,7 @@ bool membership::is_alone() const {
 }
 
 void membership::leave(instant now, bool last, effects& out) {
-  // What was read may be of a later epoch than the agent's.
+  // The keys that were read may be of a later epoch than the agent's.
   if (phase_ != phase::registered || latest_->epoch->what.number != epoch_) return;
   // The last member's leave writes another epoch.
   if (last && (!is_alone() || epoch_ >= last_epoch)) return;

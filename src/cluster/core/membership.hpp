@@ -77,7 +77,7 @@ class membership {
     instant since = 0;
     instant steady_since = 0;  ///< since when it has changed in each period
   };
-  /// What an operator has put right: what these hosts may have left half done.
+  /// An operator's statement: the data that these hosts may have left half done is put right.
   struct operator_statement {
     std::set<identity> lost;
     epoch_number until;  ///< the last of the epochs that were over then

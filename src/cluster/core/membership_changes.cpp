@@ -1,4 +1,4 @@
-// What a member proposes: the next epoch, that an epoch is settled, and an eviction.
+// The proposals of a member: the next epoch, that an epoch is settled, and an eviction.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -52,7 +52,7 @@ membership::proposal membership::successor(instant now) const {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
     if (!keys.member && keys.beat) {
-      // It has gone without joining.
+      // The host has gone without joining.
       if (is_stale(now, id) && forgotten.empty()) forgotten.push_back(of_beat);
       continue;
     }
@@ -81,7 +81,7 @@ membership::proposal membership::successor(instant now) const {
     }
     next.members.push_back(as_written);
   }
-  // These alone are no reason for another epoch.
+  // Beats of hosts that did not join are alone no reason for another epoch.
   if (!next.what.erased.empty())
     next.what.erased.insert(next.what.erased.end(), forgotten.begin(), forgotten.end());
   return next;

@@ -12,7 +12,7 @@
 
 namespace lockflight::cluster {
 
-/// What the home of a name knows. It stands in the home's domain file.
+/// The state of a name as its home knows it. The record stands in the home's domain file.
 struct record {
   epoch_number epoch = 0;  ///< in which its home knew this
   token last;

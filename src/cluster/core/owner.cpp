@@ -5,7 +5,7 @@
 namespace lockflight::cluster {
 namespace {
 
-/// What a word says, if it is of this incarnation: else this host owns nothing.
+/// The mode that a word gives, if it is of this incarnation: else this host owns nothing.
 mode owned_by(const ownership& word, const host_words& words) {
   return word.incarnation == words.incarnation() ? word.owned : mode::none;
 }

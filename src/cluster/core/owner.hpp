@@ -1,4 +1,4 @@
-// What an agent does for one name on its own host: it asks the home for ownership that a client
+// The agent's part for one name on its own host: it asks the home for ownership that a client
 // wants, and gives it back when the home revokes it (docs/cluster.md, "A client's acquire" and
 // "Revocation").
 //
@@ -36,14 +36,14 @@ class owner {
   [[nodiscard]] bool is_quiet() const {
     return asked_ == mode::none && revoking_ == mode::none && takes_lock_ == mode::none;
   }
-  /// It has given the name back in this epoch, and the home has not confirmed that.
+  /// True if this owner has given the name back in this epoch, and the home has not confirmed that.
   [[nodiscard]] bool awaits_taken() const { return awaits_taken_; }
-  /// What is not finished in one epoch is dropped.
+  /// Drops everything that the ended epoch has left unfinished.
   void epoch_ended();
   /// From now on clients wait, as the host leaves.
   void ask_no_more() { asks_ = false; }
 
-  /// What this host owns, or gave back without the home's `taken`.
+  /// The ownership that this host has, or gave back without the home's `taken`.
   [[nodiscard]] static std::optional<claim> claim_of(const std::string& name,
                                                      const host_words& words);
 

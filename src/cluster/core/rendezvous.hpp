@@ -1,4 +1,4 @@
-// Which member is the home of a name (docs/cluster.md, "The home"): the one with the greatest
+// The member that is the home of a name (docs/cluster.md, "The home"): the one with the greatest
 // hash of name and member. A member that comes or goes moves only the names of its own.
 #pragma once
 

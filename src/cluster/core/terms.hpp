@@ -27,7 +27,7 @@ using instant = std::int64_t;
 /// A revision of etcd.
 using revision = std::int64_t;
 
-/// What a host owns of a name, and what a client wants.
+/// The mode in which a host owns a name, and in which a client wants it.
 using lockflight::mode;
 
 /// The greatest counter of a token.
@@ -50,7 +50,7 @@ struct identity {
 struct member {
   identity who;
   agent_number agent = 0;
-  /// It is about to leave: it is no home any more, and gives back what it owns.
+  /// The member is about to leave: it is no home any more, and gives back the names that it owns.
   bool retires = false;
   auto operator<=>(const member&) const = default;
 };
@@ -75,7 +75,7 @@ struct past_epoch {
   }
 };
 
-/// What etcd says of the present epoch.
+/// The value in etcd of the present epoch.
 struct epoch_value {
   epoch_number number = 0;
   std::vector<member> members;
@@ -95,7 +95,7 @@ struct epoch_value {
       if (!each.passed_on) return each.number;
     return number;
   }
-  /// Those of the members of an earlier epoch that are no more.
+  /// The members of an earlier epoch that are no members of this one.
   [[nodiscard]] std::vector<identity> missing_of(const past_epoch& then) const {
     std::vector<identity> missing;
     for (const identity& each : then.members)

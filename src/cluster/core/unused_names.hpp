@@ -1,4 +1,4 @@
-// Which names of a host no client has used for a while.
+// The names of a host that no client has used for a while.
 //
 // The agent goes through all names of its host again and again, some at a time. Each exclusive
 // acquire changes the state word, so a name whose words are as they were in the pass before was not

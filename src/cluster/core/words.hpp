@@ -31,7 +31,7 @@ struct state {
   bool operator==(const state&) const = default;
 };
 
-/// What a witness remembers for the home of a name.
+/// The note that a witness stores for the home of a name.
 struct witness_note {
   epoch_number epoch = 0;
   identity home;

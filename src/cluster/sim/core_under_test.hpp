@@ -39,7 +39,7 @@ class simulated_acquire final : public acquire_events {
   next step(instant now) override { return what_.step(now); }
   void give_up() override { what_.give_up(); }
   void leave(instant now) override {
-    // One that is not may have been stopped since it read the deadline.
+    // A holder that is not valid may have been stopped since it read the deadline.
     if (what_.is_valid(now)) what_.mark_consistent();
     what_.leave();
   }

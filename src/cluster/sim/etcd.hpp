@@ -18,7 +18,7 @@ class etcd {
   std::function<void(const epoch_value& before, const epoch_value& after)> on_epoch;
 
   [[nodiscard]] answer carry_out(const transaction& what);
-  /// What a member that lags behind answers: the keys before the last transactions.
+  /// The answer of a member of etcd that lags behind: the keys before the last transactions.
   [[nodiscard]] answer read_stale(std::size_t transactions_ago) const;
   [[nodiscard]] const std::shared_ptr<const snapshot>& now() const { return history_.back(); }
 

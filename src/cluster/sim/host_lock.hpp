@@ -1,5 +1,5 @@
 // The lock of one name inside one host: shared or exclusive, first come, first served, and robust.
-// It stands for a lock of the table under `robust`.
+// This lock stands for a lock of the table under `robust`.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class host_lock {
   using user = int;
   static constexpr user agent = -1;
 
-  /// Those who have the lock now and had to wait.
+  /// Admits the waiters that can have the lock now, and returns them.
   [[nodiscard]] std::vector<user> admit();
   void enqueue(user who, mode wanted) { queue_.push_back({who, wanted}); }
   [[nodiscard]] bool is_free() const { return holders_.empty() && queue_.empty(); }

@@ -101,7 +101,7 @@ void world::kill_host(host& h) {
   ++h.life;
   kill_agent(h);
   h.id = 0;
-  // What it has sent and what the network still holds is lost, or not.
+  // The messages that the host has sent and that the network still holds are lost, or not.
   if (random_.one_in(2))
     for (link& each : links_[static_cast<std::size_t>(h.number)]) each.held.clear();
 }
@@ -235,7 +235,7 @@ void world::apply(const fault& what, int by) {
       if (by > 0 && now_ > plan_.faults_end)
         at(now_ + leaves_within(), [this, &h] { check_leaving(h); });
       if (by > 0) return;
-      // One that could not leave in time is told to end.
+      // An agent that could not leave in time is told to end.
       if (h.is_up && h.retires) kill_agent(h);
       if (h.is_up && !h.agent) start_agent(h);
       return;
@@ -293,7 +293,7 @@ void world::cut(int from, int to, int by) {
   for (action& each : std::exchange(l.held, {})) at(now_, std::move(each));
 }
 
-/// What waited for a leader is carried out now, or was lost.
+/// Each request that waited for a leader is carried out now, or was lost.
 void world::leader_returns() {
   for (action& each : std::exchange(etcd_backlog_, {}))
     if (!random_.one_in(3)) after(random_.below(1'000'000), std::move(each));

@@ -79,7 +79,7 @@ void world::run_agent(host& h, const std::function<void(agent_events&, instant, 
   try {
     what(*h.agent, h.clock.at(now_), out);
   } catch (const agent_crash&) {
-    // What it has written stays, and what it was about to send does not leave.
+    // The words that the agent has written stay. Nothing that it was about to send leaves.
     h.words->is_agent_running = false;
     return kill_agent(h);
   }
