@@ -91,7 +91,7 @@ struct domain_options {
   std::string group = "";
 };
 
-/// What tells apart the domains of one name that a user can open.
+/// The owner of a domain. It distinguishes the domains of one name that a user can open.
 struct domain_owner {
   unsigned mode = 0600;
   std::string group = "";  ///< the number of the group, with mode 0660
@@ -100,17 +100,17 @@ struct domain_owner {
 /// The domain that commands and handles use if they do not name one.
 constexpr const char* default_domain = "default";
 
-/// Whether this can be the name of a lock: 1 to 255 bytes, none of them NUL or newline.
+/// Whether `name` can be the name of a lock: 1 to 255 bytes, none of them NUL or newline.
 [[nodiscard]] bool is_lock_name(std::string_view name) noexcept;
 
 /// The kind of a named lock if the options do not choose another one. It can be shared.
 constexpr const char* default_kind = "flight-rw";
 
-/// What lock a name denotes. All handles of one name must have the same kind and parameters.
+/// The lock that a name denotes. All handles of one name must have the same kind and parameters.
 struct named_lock_options {
   std::string kind = default_kind;  ///< the name of a lock, as `lockflight locks` lists them
   std::string parameters = "";      ///< such as "local_budget=16,barge=2"
-  /// What an acquire does if a holder has died. `tell`: it succeeds, and owner_died() is true.
+  /// The result of an acquire if a holder has died. `tell`: it succeeds, and owner_died() is true.
   /// `raise`: it throws owner_died_error once, and the caller does not hold the lock.
   enum class on_death : std::uint8_t { tell, raise } death = on_death::tell;
 };
@@ -149,7 +149,7 @@ struct lock_user {
   [[nodiscard]] const char* use() const {
     return held == mode::exclusive ? "holds" : held == mode::shared ? "shares" : "waits";
   }
-  /// Whether it is a thread of the process with that number in this PID namespace.
+  /// Whether the user is a thread of the process with that number in this PID namespace.
   [[nodiscard]] bool is_of_process(int number) const {
     return host.empty() && !has_foreign_pid && pid == number;
   }
@@ -177,9 +177,9 @@ struct circle_member {
 };
 /// Participants that wait for each other; the last one waits for the first.
 using lock_circle = std::vector<circle_member>;
-/// What other hosts say of their uses of locks.
+/// The answers of other hosts about their uses of locks.
 struct domain_elsewhere {
-  /// Of each, its name and its users; nothing else is known of it.
+  /// The locks in use there: of each its name and its users, and nothing else.
   std::vector<domain_lock> locks;
   /// Members that did not answer in time.
   std::vector<std::string> silent;
@@ -215,13 +215,13 @@ class domain {
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;
-  /// The path of its file.
+  /// The path of the domain's file.
   [[nodiscard]] const std::string& path() const;
-  /// Whether its file still exists under its path, so that participants that come later use it. If
-  /// this process cannot follow the path any more, because it has dropped its rights or has another
-  /// root, that the file exists is enough. A few system calls.
+  /// Whether the domain's file still exists under its path, so that participants that come later
+  /// use the same domain. If this process cannot follow the path any more, because it has dropped
+  /// its rights or has another root, the file only has to exist. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// Whether its locks exclude the hosts of a cluster: its name begins with "etcd:".
+  /// Whether the domain's locks exclude the hosts of a cluster: its name begins with "etcd:".
   [[nodiscard]] bool is_of_cluster() const;
   /// How long after it was last heard of a host of the cluster still counts as a member; 0 in the
   /// domain of one machine.
@@ -230,8 +230,8 @@ class domain {
   /// succeeds. 0 if it is one, and in the domain of one machine. The longest duration if nobody
   /// knows since when. Reads a clock.
   [[nodiscard]] std::chrono::nanoseconds cut_off_for() const;
-  /// Whether the host's agent of a cluster's domain runs. It is not said of one that is stopped
-  /// that it does not. False in the domain of one machine. A system call.
+  /// Whether the host's agent of a cluster's domain runs. An agent whose process is stopped by a
+  /// signal counts as running. False in the domain of one machine. A system call.
   [[nodiscard]] bool has_agent() const;
   /// The threads that have slots now, and the locks that are in use now. The calls stop no other
   /// thread and take no slot.
@@ -286,7 +286,7 @@ struct units {
   int count = 1;
 };
 
-/// What a handle says of its hold at a moment.
+/// The hold of a handle at one moment.
 struct hold_state {
   mode held = mode::none;
   std::uint64_t token = 0;  ///< as named_handle::token()
@@ -315,8 +315,8 @@ struct hold_state {
 /// so that a thread may be overtaken for as long as the locks are in use.) Cost: that of each lock.
 ///
 /// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
-/// It is held exclusively: that is, the unit is. If a holder ends or is killed, its unit becomes
-/// free, and the next holder of that unit learns of it. Waiters are served in the order in which
+/// A unit is held exclusively. If its holder ends or is killed, the unit becomes free,
+/// and the next holder of that unit learns of the death. Waiters are served in the order in which
 /// they come, and an attempt does not overtake them. If the waiter that is next is stopped, others
 /// take free units past it, after a second at most; in a cluster's domain only those on its host
 /// do. In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
@@ -341,7 +341,7 @@ class named_handle {
   named_handle(const domain& in, std::string_view name, units n);
   named_handle(named_handle&&) noexcept;
   named_handle& operator=(named_handle&&) noexcept;
-  /// What is still held is released as if its holder had died.
+  /// A lock that the handle still holds is released as if its holder had died.
   ~named_handle();
 
   /// True if this handle holds in that mode now; false if it was not free within the limit.

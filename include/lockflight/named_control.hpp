@@ -1,6 +1,6 @@
-// What programs need that run other code under a named lock: interpreters, which end waits by their
-// own signals, and programs such as `lockflight run`, which start processes that the lock is for.
-// Users of named locks do not need this header.
+// Functions for programs that run other code under a named lock: interpreters, which end waits by
+// their own signals, and programs such as `lockflight run`, which start processes that the lock is
+// for. Users of named locks do not need this header.
 #pragma once
 
 #include <functional>

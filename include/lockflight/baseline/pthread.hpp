@@ -1,8 +1,8 @@
 // pthread-mutex, pthread-rwlock: process-shared POSIX locks in a segment, as baselines. They are
 // not RMA locks.
 //
-// They need cells that are ordinary memory (shm only) and issue no operation of the contract, so
-// neither the simulator nor the checker can run them.
+// These locks need cells that are ordinary memory (shm only) and issue no operation of the
+// contract, so neither the simulator nor the checker can run them.
 #pragma once
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ inline void check(int error, const char* call) {
   if (error != 0) throw std::system_error(error, std::generic_category(), call);
 }
 
-/// Where a pthread object lies: enough plain cells at the home.
+/// The place of a pthread object: enough plain cells at the home.
 struct pthread_cells {
   rma::plain_cell state;    // 0 not initialised, 1 being initialised, 2 ready
   rma::plain_cell storage;  // the pthread object

@@ -1,6 +1,6 @@
-// What a port does whose cells are all memory of its process: posted and immediate operations, each
-// of which is CPU instructions that take effect at the call. The ports of shm and of domains are
-// made of this; each says where a cell lies, and which bell wakes those that sleep on it.
+// The operations of a port whose cells are all memory of its process: posted and immediate, each
+// made of CPU instructions that take effect at the call. The ports of shm and of domains are
+// made of this; each says where a cell lies, and which bell wakes the ranks that sleep on it.
 //
 // Cost: a posted operation takes effect at its call; a flush is at most a fence.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace lockflight::shm::detail {
 
-// Where an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
-// fences that the contract needs beside one cost nothing.
+// On a CPU whose atomic read-modify-write is a full barrier for all accesses (x86's lock prefix),
+// the fences that the contract needs beside one cost nothing.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool rmw_is_fence = true;
 #else

@@ -1,4 +1,4 @@
-// What a network's operations cost from host to host, as `lockflight doctor` finds it.
+// The cost of a network's operations from host to host, as `lockflight doctor` measures it.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@
 
 namespace lockflight::libfabric {
 
-/// What the two wired fabrics share: libfabric::run is wired::run, and so on.
+/// The names that the two wired fabrics share: libfabric::run is wired::run, and so on.
 using namespace wired;
 
 /// libfabric's own variables apply, such as FI_PROVIDER. The constructors throw

@@ -2,7 +2,7 @@
 // one-sided communication; within a node an operation on a cpu or plain cell is a CPU instruction
 // on memory that the node's ranks share.
 //
-// Where all ranks share one node, no cell is accessed through MPI, and nic cells use CPU atomics
+// If all ranks share one node, no cell is accessed through MPI, and nic cells use CPU atomics
 // too: the fabric is as fast as shared memory, and no rank waits for a target to make progress.
 // With several nodes nic cells are accessed only through MPI, loopback included, so that the two
 // kinds of read-modify-write never meet on a cell (C2).
@@ -66,7 +66,7 @@ class environment {
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
 
-  /// Those of the launch: MPI_COMM_WORLD.
+  /// The rank and the size of the launch: of MPI_COMM_WORLD.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   /// Whether `holds` is true on every rank of the launch. Collective.
@@ -191,9 +191,9 @@ class machine_memory {
 
   /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// The lowest rank that shares it with this one.
+  /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share it.
+  /// Whether all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
   /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
   /// place. Collective over the `ranks` ranks; false, and nothing copied, where the two share

@@ -99,8 +99,8 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   }
 
   // ---- posted ----
-  // What a lock does most is always inlined: compilers stop where a lock is large, and where the
-  // node does it by itself it is a few instructions.
+  // The operations that a lock issues most are always inlined: compilers stop inlining where a lock
+  // is large, and inside the node such an operation is a few instructions.
 
   template <class Cell>
   void put(Cell to, rma::word value) {
@@ -266,7 +266,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     address(to).store(value, std::memory_order_release);
     unordered_writes_ = true;
-    // Where ranks may sleep, the read of `parked` must come after the write.
+    // If ranks may sleep, the read of `parked` must come after the write.
     if (rings_) order_after_writes();
     ring(to);
   }

@@ -2,7 +2,7 @@
 // every operation is SHMEM's, on the symmetric heap; within a node an operation on a cpu or plain
 // cell is a CPU instruction, where shmem_ptr gives an address to it.
 //
-// It uses what the OpenSHMEM 1.4 standard has. The standard does not say whether SHMEM's atomics
+// The fabric uses OpenSHMEM 1.4 alone. The standard does not say whether SHMEM's atomics
 // are atomic with the CPU's, so with several nodes nic cells are accessed through SHMEM alone,
 // loopback included, and the two kinds of read-modify-write never meet on a cell (C2). Where all
 // ranks share one node every cell is accessed by CPU instructions.
@@ -48,12 +48,12 @@ namespace detail {
 struct world;
 }
 
-/// Who initialises and finalises SHMEM: this object, or the program around it, as a program with
-/// SHMEM calls of its own does.
+/// The part that initialises and finalises SHMEM: this object, or the program around it, as a
+/// program with SHMEM calls of its own does.
 enum class started_by : std::uint8_t { environment, program };
 
 /// The SHMEM launch, or a launch of one rank without a launcher; one for each process at a time.
-/// Its construction is collective, and so are its members unless they are marked local. SHMEM
+/// The construction is collective, and so are the members unless they are marked local. SHMEM
 /// allows one initialisation in a process.
 ///
 /// A rank serves others when it waits, locks or unlocks (C44); LOCKFLIGHT_PROGRESS is `calls` or
@@ -69,7 +69,7 @@ class environment : public fabric::launch {
   [[nodiscard]] int rank() const override;
   [[nodiscard]] int size() const override;
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
-  /// They share memory whose symmetric heaps shmem_ptr reaches.
+  /// The ranks of a host are those whose symmetric heaps shmem_ptr reaches: they share memory.
   [[nodiscard]] const std::vector<int>& first_of_host() const override;
   [[nodiscard]] const std::vector<std::string>& hosts() const override;
 
@@ -129,7 +129,7 @@ class membership {
 [[nodiscard]] fabric::levels discover(environment& in, int ranks);
 
 /// Zeroed memory of the symmetric heap for the first `ranks` ranks; ranks of one host share it.
-/// Its construction and destruction are collective over all ranks.
+/// The construction and the destruction are collective over all ranks.
 class host_memory {
  public:
   host_memory(environment& in, int ranks, std::size_t bytes);
@@ -139,9 +139,9 @@ class host_memory {
 
   /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// The lowest rank that shares it with this one.
+  /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share it.
+  /// Whether all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
 
  private:
@@ -162,8 +162,8 @@ struct findings {
   int cores = 0;
   bool fetch_add_atomic = false;
   bool compare_swap_atomic = false;
-  /// Whether its atomics were atomic with CPU instructions. The trial may miss that they are not,
-  /// and no port relies on it. Empty where no rank reaches another by CPU instructions.
+  /// Whether SHMEM's atomics were atomic with CPU instructions. The trial may miss that they are
+  /// not, and no port relies on it. Empty where no rank reaches another by CPU instructions.
   std::string with_cpu;
   std::vector<host_findings> hosts{};  ///< empty on one host
 };

@@ -104,7 +104,7 @@ class sleeper {
 /// Lets another rank have the core: by sched_yield, or by a short sleep where that reaches no rank.
 void give_way();
 
-/// What a rank does between two reads of something that may come at once: at first nothing that
+/// The steps of a rank between two reads of something that may come at once: at first nothing that
 /// takes longer than a yield, and then give_way().
 class steps_of_wait {
  public:
@@ -114,8 +114,8 @@ class steps_of_wait {
   void next();
 
  private:
-  // Some 20 us, if a read takes as long as MPI_Test. A yield on a machine that has other work may
-  // take a time slice of that.
+  // The first reads take about 20 us, if a read takes as long as MPI_Test. A yield on a machine
+  // that has other work may take a time slice of that work.
   static constexpr std::uint32_t reads_before_yield = 200;
   static constexpr std::uint32_t reads_before_sleep = 300;
 

@@ -158,7 +158,7 @@ class port : public detail::cpu_operations<port> {
   }
 
  private:
-  // Where stores have fences the bells ask for them.
+  // A store has a fence only if the cell's bell asks for one.
   [[nodiscard]] static constexpr bool fenced_stores() { return false; }
   // Hands the messages that are there to the handler, if there is one (C37).
   void serve() {
@@ -255,8 +255,8 @@ using monitor = std::function<void()>;
 /// caller, so they see what it has prepared; what they change is private to them, except in shared
 /// mappings. The segment has no name, so nothing is left behind when processes die.
 ///
-/// Where the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, that is suspended in its process
-/// until the run ends. No file that a run keeps open is a descriptor below 3.
+/// If the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, run() suspends that setting in the
+/// caller's process until the run ends. No file that a run keeps open is a descriptor below 3.
 ///
 /// Returns the ranks that were lost, in that order: none, unless `bears_loss_of` allows it.
 /// Throws rank_failed within a second of any other rank's death, after ending the others;

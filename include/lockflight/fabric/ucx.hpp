@@ -15,7 +15,7 @@
 
 namespace lockflight::ucx {
 
-/// What the two wired fabrics share: ucx::run is wired::run, and so on.
+/// The names that the two wired fabrics share: ucx::run is wired::run, and so on.
 using namespace wired;
 
 /// UCX's own variables apply, such as UCX_TLS and UCX_NET_DEVICES. The constructors throw

@@ -62,7 +62,7 @@ struct introduction {
 /// - A launcher with PMIx has started this process: mpirun of Open MPI, prterun, srun --mpi=pmix.
 /// - A launch of one rank.
 ///
-/// Its construction is collective, and so are its members unless they are marked local.
+/// The construction is collective, and so are the members unless they are marked local.
 ///
 /// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
 /// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
@@ -81,7 +81,7 @@ class environment : public fabric::launch {
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
   [[nodiscard]] const std::vector<int>& first_of_host() const override;
   [[nodiscard]] const std::vector<std::string>& hosts() const override;
-  /// Whether rank 0 was the one that has failed, which cannot say so itself. Local.
+  /// Whether the run is over because rank 0 has failed. Rank 0 cannot report that itself. Local.
   [[nodiscard]] bool first_is_gone() const;
 
   /// For the functions of this header. Local.
@@ -152,9 +152,9 @@ class host_memory {
 
   /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// The lowest rank that shares it with this one.
+  /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share it.
+  /// Whether all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
 
  private:

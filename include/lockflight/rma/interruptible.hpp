@@ -19,7 +19,7 @@ namespace lockflight::rma {
 /// Ends a wait in a lock whose generation is over.
 struct interrupted {};
 
-/// What ends a participant's waits.
+/// The conditions that end a participant's waits.
 class wait_guard {
  public:
   explicit wait_guard(const lifeline& line) : line_(line) {}

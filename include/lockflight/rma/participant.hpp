@@ -85,8 +85,8 @@ class participant {
     free_ |= bit;
   }
 
-  /// Whether the queue node is in use: what a lock's handle holds while it has the lock. A handle
-  /// that never had it has no queue node.
+  /// Whether the queue node is in use: a lock's handle has one while it holds the lock. A handle
+  /// that never held the lock has no queue node.
   [[nodiscard]] bool has_taken(queue_node n) const {
     const std::uint32_t slot = slot_of(n);
     return slot < most_nested && (free_ & 1u << slot) == 0;

@@ -23,7 +23,7 @@
 
 namespace lockflight::rma {
 
-/// What a fabric declares beyond the contract's minimum. A lock may use a capability with
+/// The capabilities of a fabric beyond the contract's minimum. A lock may use one with
 /// `if constexpr (Port::capabilities.x)`, never assume it (C30).
 struct capability_set {
   bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
@@ -82,7 +82,7 @@ struct any_predicate {
   constexpr bool operator()(word) const { return true; }
 };
 
-/// What every fabric offers. Posted operations take effect at any moment between the call and the
+/// The operations of every fabric. Posted ones take effect at any moment between the call and the
 /// flush that completes them, in any order (C5, C6); their results are valid after that flush.
 /// Immediate operations reach only cells of the own node.
 template <class P>
@@ -174,7 +174,7 @@ constexpr std::uint64_t first_examination_ns = 4'000'000;
 constexpr std::uint64_t watcher_examines_every_ns = 40'000'000;
 constexpr std::uint64_t others_examine_every_ns = 1'000'000'000;
 
-/// What ends a wait besides the condition that it waits for (C45).
+/// The reasons for which a wait ends besides the condition that it waits for (C45).
 struct lifeline {
   plain_cell cell;       ///< of the own node
   word value = 0;        ///< the wait also ends when that cell holds another value …
@@ -212,7 +212,7 @@ inline constexpr bool examines_nothing = [] {
     return false;
 }();
 
-/// Whether locks use the words of rank 0 only, whatever they request: all homes are rank 0.
+/// Whether locks use the words of rank 0 only, whichever home they request.
 template <class Port>
 inline constexpr bool words_at_home_only = [] {
   if constexpr (requires { Port::words_at_home_only; })
