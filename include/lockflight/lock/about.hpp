@@ -1,5 +1,5 @@
-// What a lock says about itself: its name, kind, source and sizes, and its parameters. `lockflight
-// locks` prints these facts and the bench's --set uses them.
+// The facts of a lock: its name, kind, source and sizes, and its parameters. `lockflight locks`
+// prints them and the bench's --set uses them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct facts {
   bool defers = false;  ///< guards only operations that go through it, at the release: lock::defers
 };
 
-/// One tunable number of a lock: a member of its `parameters`, with its range.
+/// A tunable number of a lock: a member of its `parameters`, with its range.
 template <class Parameters>
 struct parameter {
   std::string_view name;

@@ -7,7 +7,7 @@
 // has the lock. Inside a cohort the lock is passed on `budget` times; then the cohort makes itself
 // the victim and so lets the other one in, if that one waits.
 //
-// What differs from the text:
+// Differences from the text:
 // - The head of a cohort reads the other cohort's tail first and becomes the victim only if that is
 //   set: without a rival it has the lock after one read.
 // - The tail is changed by a swap instead of a loop of compare-and-swaps.

@@ -18,7 +18,7 @@
 //   victim.
 // - It has no try_lock.
 //
-// What differs from the text:
+// Differences from the text:
 // - The lock is passed to the successor in the queue. Section 5.1 says "to the location returned by
 //   the attempted rCAS", which is the last in the queue; with two waiters the one between would
 //   wait for ever.

@@ -19,8 +19,9 @@ concept exclusive = requires(L l) {
   l.unlock();
 };
 
-/// Its lock() is two calls: take_ticket(), the doorway, in which a participant gets its place in
-/// the order, and await_turn(). The first may wait, too, for others that are in the doorway.
+/// A lock whose lock() is two calls: take_ticket(), the doorway, in which a participant gets its
+/// place in the order, and await_turn(). The first may wait, too, for others that are in the
+/// doorway.
 template <class L>
 concept has_doorway = exclusive<L> && requires(L l) {
   l.take_ticket();

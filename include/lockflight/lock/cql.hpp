@@ -9,7 +9,7 @@
 // that of place i is in slot i modulo their number. A participant that finds the lock free for it
 // writes none.
 //
-// What differs from the text:
+// Differences from the text:
 // Q1  The ring has a slot for each rank, so it never overflows. (The paper's has 512. If it is
 //     full, all participants are notified and acquire again.)
 // Q2  A flaw is corrected: in the text an entry can be overwritten before it is read. While a

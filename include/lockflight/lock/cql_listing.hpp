@@ -14,7 +14,7 @@
 // later waiter writes its entry into the slot of a reader that was not notified yet. The writer
 // that leaves waits for that reader's entry for ever.
 //
-// What differs from the text: Q1, Q4, Q5 and Q6 of cql.hpp. The ring has a slot for each rank and
+// Differences from the text: Q1, Q4, Q5 and Q6 of cql.hpp. The ring has a slot for each rank and
 // not 512, which makes the flaw more frequent and is not its cause: any number of readers may come
 // and go before the next waiter is notified. (The paper's client gives up after some reads and
 // resets the lock, and all that wait or hold acquire again.) Where the 32 bits of a place's number

@@ -5,7 +5,7 @@
 // hierarchical lock above CQL. The record of a node is the one there: its state, the number of its
 // readers, and a queue, all behind a ticket lock of the node.
 //
-// What differs from the text:
+// Differences from the text:
 // H1  How long a node keeps the lock is bounded by a number of grants, and then by whether another
 //     node is in the queue at the home. (In the paper each request has a time stamp, and a node
 //     keeps the lock while its next request is older than the oldest one known of other nodes. That
@@ -170,7 +170,7 @@ class declock {
   }
 
  private:
-  // What is passed to a waiter in the node's queue.
+  // The values that are passed to a waiter in the node's queue.
   static constexpr rma::word enter = 1;
   static constexpr rma::word acquire = 2;  // for the node, from cql
 

@@ -4,7 +4,7 @@
 // Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper), sections
 // 4.2 and 4.3, called Distributed there.
 //
-// What differs from the text: a client joins by making a handle and leaves by dropping it, at any
+// Difference from the text: a client joins by making a handle and leaves by dropping it, at any
 // time and without a message. A reference is a rank and an index that every rank can use (C20), so
 // there are no keys to register at the server, to cache, or to find stale. A client that dies in
 // the queue ends the run (C36).

@@ -7,7 +7,7 @@
 // served (n_S and n_X). A reader waits until all writers that drew before it are served, a writer
 // until all readers and all writers that drew before it are.
 //
-// What differs from the text:
+// Differences from the text:
 // D1  Counters wrap around behind a guard bit. (In the text, the participant that draws the last
 //     ticket of a counter resets the whole word as soon as no participant uses the lock, and
 //     participants that draw beyond it withdraw and come again. They have lost their place then,

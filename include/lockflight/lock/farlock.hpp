@@ -71,8 +71,9 @@ struct farlock_parameters {
   }
 };
 
-/// What is passed on to a successor that finds no ticket: the group's ticket, and how many acquires
-/// the group has left, this one included. A whole group makes a head, which draws. 0: nothing yet.
+/// The handoff value for a successor that finds no ticket: the group's ticket, and how many
+/// acquires the group has left, this one included. A whole group makes a head, which draws. 0:
+/// nothing was passed yet.
 struct farlock_pass : rma::packed<farlock_pass> {
   static constexpr rma::field left{.at = 0, .bits = 16};
   static constexpr rma::field ticket{.at = 16, .bits = 48};
@@ -208,7 +209,7 @@ class farlock {
   static constexpr std::uint32_t granted = 3;  // 1: the predecessor has left
   static constexpr std::uint32_t acked = 4;    // 1: the successor has read our ticket
 
-  /// What makes a participant the head of its side.
+  /// The value that makes a participant the head of its side.
   [[nodiscard]] farlock_pass head() const {
     return farlock_pass{}.with(farlock_pass::left, group_);
   }

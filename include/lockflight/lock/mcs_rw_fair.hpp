@@ -4,7 +4,7 @@
 // Multiprocessors" (PPoPP 1991), section 3, the fair lock: `class`, `next`, `blocked` and
 // `successor_class` in each queue node, `reader_count` and `next_writer` in the lock.
 //
-// What differs from the text, each marked at its site:
+// Differences from the text, each marked at its site:
 // F1  "A writer waits" is a flag in the word that counts the readers. So exactly one reader wakes
 //     the writer: the one that leaves the word with the flag alone. (The text reads two words.)
 // F2  The class of a queue node is in the reference to it, so that no participant reads it over the

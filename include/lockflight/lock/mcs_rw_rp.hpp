@@ -6,7 +6,7 @@
 // synchronization" (section 4.2, Figures 6 and 7) maps it to RMA for MPI_Win_lock: its read of the
 // count is a get, its writes of `blocked` and of the links are puts.
 //
-// What differs from the text:
+// Differences from the text:
 // - fetch-and-or and fetch-and-and are fetch-and-add. A flag is set by one participant at a time,
 //   which finds it clear, and cleared by the participant that it belongs to.
 // - A writer that finds the lock free takes the state at once, without making itself known to

@@ -7,7 +7,7 @@
 // synchronization on a non-cache-coherent many-core" (SCC paper, section 4.3) uses it: interested
 // readers, interested writers and the active writer in one cell.
 //
-// What differs from the text:
+// Differences from the text:
 // - A reader first counts itself as active, and enters if no writer is interested and no reader
 //   waits: one operation. (The paper queues every reader.) Otherwise it withdraws and joins the
 //   waiting group.

@@ -10,7 +10,7 @@
 // writer waits at the flag of its own list entry, as the SCC paper says, and the last reader clears
 // that flag.
 //
-// What differs from the pseudocode:
+// Differences from the pseudocode:
 // - The contract has no fetch-or and no fetch-and. A flag is set by a fetch-add of a participant
 //   that knows that it is clear, and cleared by one that knows that it is set, at the same cost.
 // - A reader that closes the window reads the state once more, and this read costs what it costs

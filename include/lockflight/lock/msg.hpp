@@ -5,7 +5,7 @@
 // section 4.4: RCKMPI, and the CH3 device of MPICH that it comes from, configured to send a control
 // message for each lock at once.
 //
-// What differs from the text: the paper's immediate variant deadlocked when shared and exclusive
+// Difference from the text: the paper's immediate variant deadlocked when shared and exclusive
 // locks were mixed (section 6.3.2). Its authors suspected that responses were not sent in time
 // because no process was processing messages. Here every waiter, for a lock or for anything else,
 // serves requests (C37), and the checker finds no deadlock in any mix.

@@ -1,5 +1,5 @@
-// msg-deferred: passive target by messages, where everything that an epoch does is done at its end.
-// It guards only the operations that go through it.
+// msg-deferred: passive target by messages, where all operations of an epoch are done at its end.
+// The lock guards only the operations that go through it.
 //
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
 // section 4.4: the default of RCKMPI, and of the CH3 device of MPICH that it comes from.

@@ -21,7 +21,7 @@
 //     To a writer a ticket that is about to be given back looks like a reader that is in, so
 //     repeated attempts would delay the writer for ever.
 //
-// What is faster, where the text allows it: a writer posts its operations on all counters and
+// Faster than the text, where it allows this: a writer posts its operations on all counters and
 // flushes once; a reader that resets its counter enters with the ticket that it has; a waiter for a
 // counter of its own node waits locally.
 //

@@ -7,7 +7,7 @@
 // lets readers in changes the epoch. The writer after it waits until as many releases are counted
 // as there were readers then.
 //
-// What differs from the text:
+// Differences from the text:
 // S1  The tail and the state of the readers are two words. In the paper they are one word of 128
 //     bits, which a masked atomic changes in part; few networks have that. A writer that finds the
 //     queue empty therefore needs one operation more, and so does one that leaves it empty. A bit
@@ -143,7 +143,7 @@ class shiftlock {
     return false;
   }
 
-  /// One add for both numbers: a reader less, a release more.
+  /// Changes both numbers by one add: a reader less, a release more.
   void unlock_shared() { add_now(format_.one_release() - format::one(format::readers)); }
 
   // ---- writers ----
@@ -241,7 +241,7 @@ class shiftlock {
         poll_schedule());
   }
 
-  /// What is added to the state to change the epoch. The holder knows the epoch, since no other
+  /// The number to add to the state to change the epoch. The holder knows the epoch, since no other
   /// participant changes it; so the sum has no carry.
   [[nodiscard]] rma::word change_of_epoch() const {
     return epoch_ == 0 ? format::one(format::epoch) : 0 - format::one(format::epoch);

@@ -27,7 +27,8 @@
 
 namespace lockflight::lock {
 
-/// Where a node waits for its turn, and what its predecessor passes to it. Zeroes: in no queue.
+/// The word at which a node waits for its turn, with the value that its predecessor passes to it.
+/// Zeroes: in no queue.
 struct turn_word : rma::packed<turn_word> {
   static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
   static constexpr rma::field left{1, 1};  ///< the waiter gave up; its entry is still in the queue
@@ -37,7 +38,8 @@ struct turn_word : rma::packed<turn_word> {
   static_assert(rma::are_disjoint({wait, left, out, nodes, value}));
 };
 
-/// What an entry holds: its successor's entry, and how that one waits. null_ref if it has none.
+/// The content of an entry: its successor's entry, and how the successor waits. null_ref if there
+/// is no successor.
 struct entry_link {
   rma::plain_cell entry;
   bool wait = false;  ///< the parity of its wait
@@ -60,7 +62,7 @@ template <rma::port Port>
 class leader_queue {
  public:
   enum class arrival : std::uint8_t { first, passed, gave_up };
-  /// What happens to the lock if no node is behind ours.
+  /// The choice if no node is behind ours: whether we keep or release the lock.
   enum class if_alone : std::uint8_t { keep, release };
 
   /// `entry` is our node's entry; the cell after it holds our node's turn.

@@ -5,7 +5,7 @@
 // take, and behind it an MCS queue whose head competes for the word. An arrival that finds the word
 // free barges past the queue, so a free lock costs one atomic and a store.
 //
-// What differs: (1) The holder counts how often the head was overtaken, and after `barge` times
+// Differences: (1) The holder counts how often the head was overtaken, and after `barge` times
 // reserves the word for the head (I3): the bound is exact and needs no clock. (2) Barging pays
 // where the same participant acquires again at once, while the word is in its cache. If the head
 // finds that no participant barges, it stays in the queue while it holds the word, and hands the

@@ -22,9 +22,9 @@ struct flight_parameters {
   std::int64_t one_line = unless_in_table;
   std::int64_t patience = as_cores_allow;
 
-  /// Where ranks share cores, the head of a queue may be asleep, and to let it have the lock costs
-  /// two process switches. So it is overtaken as often as can be counted, and its patience is the
-  /// bound.
+  /// The head of a queue may be asleep where ranks share cores, and a handoff to it costs two
+  /// process switches. There the head may be overtaken as often as can be counted, and its patience
+  /// is the bound.
   [[nodiscard]] std::int64_t barge_on(const auto& port) const {
     if (barge != as_cores_allow) return barge;
     return rma::shares_cores(port) ? most_counted : 64;

@@ -10,7 +10,7 @@
 
 namespace lockflight::lock {
 
-/// What a gate says. docs/gates.svg draws the states, and what leads from one to another: each
+/// The value of a gate. docs/gates.svg draws its states and the transitions between them: each
 /// edge is a function of writer_side.hpp or reader_side.hpp with the name that the edge has there.
 struct gate : rma::packed<gate> {
   enum class state : std::uint8_t {
@@ -30,17 +30,17 @@ struct gate : rma::packed<gate> {
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   [[nodiscard]] constexpr bool is(state s) const { return what() == s; }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
-  /// Whether it is a gate of the phase that goes on. It then says what the home's gate says (R6).
+  /// Whether the gate is one of the present phase. Its value is then that of the home's gate (R6).
   [[nodiscard]] constexpr bool shows_phase() const { return is(state::open) || is(state::closed); }
-  /// Whether it stays as it is until a reader acts.
+  /// Whether the gate stays as it is until a reader acts.
   [[nodiscard]] constexpr bool needs_reader() const {
     return is(state::idle) || is(state::unlisted);
   }
-  /// Whether it stays closed until a participant that has taken flight opens it.
+  /// Whether the gate stays closed until a participant that has taken flight opens it.
   [[nodiscard]] constexpr bool needs_flight() const {
     return is(state::idle) || is(state::opening);
   }
-  /// Whether it lets in a reader that parked at that epoch (R3). No writer waits for a reader
+  /// Whether the gate lets in a reader that parked at that epoch (R3). No writer waits for a reader
   /// behind a gate in another state.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
     return shows_phase() && (epoch() - parked_at) % 2 != 0;
@@ -75,7 +75,7 @@ struct gate_cell {
   }
   void store(rma::port auto& port, gate says) const { port.store(cell, encoded(says)); }
   void put(rma::port auto& port, gate says) const { port.put(cell, encoded(says)); }
-  /// Whether it said `from`, and says `to` now.
+  /// Whether the gate's value was `from`, and is `to` now.
   [[nodiscard]] bool replace(rma::port auto& port, gate from, gate to) const {
     return port.cpu_compare_swap(cell, encoded(from), encoded(to)) == encoded(from);
   }
@@ -99,7 +99,7 @@ struct reader_count : rma::packed<reader_count> {
   [[nodiscard]] static constexpr rma::field parked(rma::word epoch) {
     return epoch % 2 == 0 ? even : odd;
   }
-  /// One reader in that field.
+  /// The count of one reader in that field.
   [[nodiscard]] static constexpr rma::word one(rma::field f) { return rma::word{1} << f.at; }
   /// Whether the writer that has closed the gates for `epoch` may enter (R2).
   [[nodiscard]] constexpr bool is_gone(rma::word epoch) const {

@@ -1,8 +1,8 @@
-// Where the words of flight-rw's readers lie. Each node has a gate and beside it a counter, or, if
-// many ranks share it, a counter for a few of them each, on lines in a row: a writer elsewhere gets
-// all of them by one operation, so one more costs the bytes and no round trip. On a single node
-// each lies at the first of its ranks, so that counting does not wake those that wait at the gate,
-// unless all of a lock's words are to be at its home (`rows_at_home`).
+// The places of the words of flight-rw's readers. Each node has a gate and beside it a counter, or,
+// if many ranks share the node, a counter for every few ranks, on lines in a row: a writer of
+// another node gets all of them by one operation, so one more costs the bytes and no round trip. On
+// a single node each counter lies at the first of its ranks, so that counting does not wake the
+// ranks that wait at the gate, unless all of a lock's words are to be at its home (`rows_at_home`).
 #pragma once
 
 #include <algorithm>
@@ -29,9 +29,10 @@ struct reader_layout {
   int ranks_of_counter = 1;  // that share one
   bool has_directory = false;
 
-  /// One line on every rank, used on those that host a gate, and if there is a directory another
-  /// one at the home; if a node has several counters one more for each, on one node one more.
-  /// `beside` are three words of flight's line, which are used if all are to lie on one line.
+  /// Reserves one line on every rank, used on the ranks that host a gate, and if there is a
+  /// directory another one at the home; if a node has several counters one more for each, on one
+  /// node one more. `beside` are three words of flight's line, which are used if all are to lie on
+  /// one line.
   static reader_layout place(rma::layout& in, const rma::topology& machine,
                              const flight_rw_parameters& set, rma::rank_t home,
                              rma::plain_cell beside) {

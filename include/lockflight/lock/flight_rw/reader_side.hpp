@@ -1,4 +1,4 @@
-// What the readers of flight-rw do: they count themselves, read the gate of their node, and wait
+// The readers' part of flight-rw. Readers count themselves, read the gate of their node, and wait
 // there, by their CPU's atomics and loads alone. flight_rw.hpp has the protocol.
 //
 // Listing. Writers leave gates alone whose nodes are not in the directory, a set at the lock's
@@ -166,8 +166,8 @@ class reader_side {
       if (found.needs_reader()) {
         if (becomes_opener(found, until)) return leave(), arrival::must_open;
       } else if (is_patient<Until> && comes_anew > 0) {
-        // Where ranks share cores a parked reader may not run when its phase comes, and writers
-        // would wait for it. So the reader first awaits the end of the phase without being counted.
+        // A parked reader may not run when its phase comes if ranks share cores, and writers would
+        // wait for it. So the reader first awaits the end of the phase without being counted.
         --comes_anew;
         leave();
         static_cast<void>(await_change(found, until));

@@ -1,4 +1,4 @@
-// What the holder of flight does with flight-rw's gates: it closes them, scans the readers'
+// The writers' part of flight-rw. The holder of flight closes the gates, scans the readers'
 // counters, and opens the gates again or leaves them idle. flight_rw.hpp has the protocol.
 //
 // A directory at the lock's home says which nodes' gates are in use besides the home's own; the
@@ -165,8 +165,8 @@ class writer_side {
   [[nodiscard]] bool uses_directory(gate says) const {
     return where_.has_directory && !says.has(gate::all);
   }
-  // Whether these are so few that each is to be listed, or so many that to open all gates costs
-  // less: nodes that are left out are listed anew, each by round trips to the home.
+  // Whether the nodes of a set are so few that each is to be listed, or so many that to open all
+  // gates costs less: nodes that are left out are listed anew, each by round trips to the home.
   [[nodiscard]] bool is_little(node_set of) const { return size(of) <= one_of_each(24); }
   [[nodiscard]] bool is_much(node_set of) const { return size(of) > one_of_each(3); }
   [[nodiscard]] int size(node_set of) const { return std::popcount(of & ~of_home_); }
@@ -178,7 +178,7 @@ class writer_side {
     port_.fence();
     scan_.start(now_.epoch(), in_use_);
   }
-  // Whether it is quiet now.
+  // Scans once, and returns is_quiet().
   [[nodiscard]] bool scan_once() {
     start_scan();
     static_cast<void>(scan_.is_gone_here());
@@ -186,7 +186,7 @@ class writer_side {
     return is_quiet();
   }
 
-  // The gates of these nodes and the home's say `to` then, or, if it says so, those of all.
+  // Sets the gates of these nodes and the home's to `to`, or, if `to` says so, the gates of all.
   void put_and_list(gate to, node_set listed) {
     if (!uses_directory(to)) return put_gates(to, all_nodes);
     // While all gates are in use the holder does not know what the directory lists.

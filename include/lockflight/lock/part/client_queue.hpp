@@ -19,7 +19,7 @@
 
 namespace lockflight::lock {
 
-/// One participant's queue node in a lock's queue.
+/// A participant's queue node in a lock's queue.
 template <rma::port Port>
 class client_queue {
  public:

@@ -21,7 +21,7 @@
 
 namespace lockflight::lock {
 
-/// What is found among entries for the places from `first` to before `end`.
+/// The entries that a search found for the places from `first` to before `end`.
 struct cql_census {
   std::uint32_t first;
   std::uint32_t end;
@@ -75,8 +75,8 @@ class cql_entries {
     return count;
   }
 
-  /// Where the numbers of places wrap around, two of these places may share a slot, which is read
-  /// twice then. So an entry counts only when its own place is looked for.
+  /// Two of these places may share a slot where the numbers of places wrap around. The slot is read
+  /// twice then, so an entry counts only when the read is for its own place.
   [[nodiscard]] cql_census search_slots(std::uint32_t first, std::uint32_t end) {
     cql_census found{first, end};
     for (batch read{}; first != end;) {

@@ -18,7 +18,7 @@ struct cql_header : rma::packed<cql_header> {
   static constexpr rma::field head{.at = 32, .bits = 32};  ///< the number of the first place
   static_assert(rma::are_disjoint({writers, size, head}));
 
-  /// What an arrival adds; a release subtracts it and serves a place.
+  /// The sum that an arrival adds; a release subtracts it and serves a place.
   [[nodiscard]] static constexpr rma::word arrival(bool exclusive) {
     return (rma::word{1} << size.at) + (exclusive ? rma::word{1} << writers.at : 0);
   }
@@ -66,11 +66,11 @@ struct cql_entry : rma::packed<cql_entry> {
   [[nodiscard]] constexpr bool is_of(std::uint32_t place_number) const {
     return has(written) && get(place) == place_number;
   }
-  /// Whether it is of a place from `first` to before `end`. Numbers wrap around.
+  /// Whether the entry is of a place from `first` to before `end`. Numbers wrap around.
   [[nodiscard]] constexpr bool is_of_one(std::uint32_t first, std::uint32_t end) const {
     return has(written) && static_cast<std::uint32_t>(get(place)) - first < end - first;
   }
-  /// Whether it is of a place after this one. Numbers wrap around.
+  /// Whether the entry is of a place after this one. Numbers wrap around.
   [[nodiscard]] constexpr bool is_after(std::uint32_t place_number) const {
     const auto ahead = static_cast<std::uint32_t>(get(place)) - place_number;
     return has(written) && ahead != 0 && ahead < 1u << 31;

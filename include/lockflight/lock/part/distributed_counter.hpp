@@ -184,7 +184,7 @@ class distributed_counter {
     rma::nic_cell depart;  // DEPART: readers that left
   };
 
-  /// What a writer has read of a counter: the results of its posted gets.
+  /// The values of a counter that a writer has read: the results of its posted gets.
   struct seen {
     counter at;
     rma::word arrived = 0;

@@ -34,7 +34,7 @@ class node_record {
         first_(line + 4),
         last_(line + 5) {}
 
-  // What the lock remembers of the node.
+  // The lock's own words of the node.
   rma::plain_cell state;
   rma::plain_cell readers;  // the node's readers that are in
   rma::plain_cell granted;  // grants inside the node since it acquired at, or asked, the home

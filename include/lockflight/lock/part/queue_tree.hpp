@@ -6,7 +6,7 @@
 // queue of an element at level i enters the queue of the parent element, at level i - 1, on behalf
 // of its element.
 //
-// What differs from the listings:
+// Differences from the listings:
 // - Above level N an entry of a queue stands for an *element*. The holder may not be the
 //   participant that entered it, since the lock was passed on inside the element meanwhile. The
 //   listings write p for both, and a releaser p that reads its own NEXT waits for ever. Here an
@@ -132,8 +132,8 @@ class queue_tree {
  public:
   using order = tree_status::order;
 
-  /// One lock's words in the tree. A block of this shape lies at the same index on every rank; only
-  /// those of leaders are used.
+  /// The words of a lock in the tree. A block of this shape lies at the same index on every rank;
+  /// only the leaders' blocks are used.
   struct cells {
     rma::nic_cell tails;    // [level - 1] at the leader of an element of that level
     rma::plain_cell nexts;  // [level - 1] at the leader of an element of that level, for level > 1:
@@ -192,9 +192,9 @@ class queue_tree {
     // The predecessor learns where we wait; flushed, since it may be waiting for it.
     rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), rma::to_word(node_[wait]));
     const auto told = tree_status::from(port_.await(node_[wait], rma::differs_from(0)));
-    // One STATUS for all levels: while we wait at a level we head the queues below it, and nobody
-    // but the predecessor at this level writes to us, once. A store is visible before what we post
-    // after it takes effect (C12), so the next one to write finds it reset.
+    // A participant has one STATUS for all levels: while we wait at a level we head the queues
+    // below it, and only the predecessor at this level writes to us, once. The store is visible
+    // before our later posts take effect (C12), so the next writer of STATUS finds it reset.
     port_.store(node_[wait], tree_status().bits());
     rma::ensure(told.what() != order::wait, "a predecessor says what to do");
     if (told.what() == order::enter) status = told;

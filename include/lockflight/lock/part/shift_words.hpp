@@ -47,7 +47,7 @@ class shift_format {
   rma::field releases_;
 };
 
-/// What a writer puts into the queue node of its successor.
+/// The word that a writer puts into the queue node of its successor.
 struct shift_grant : rma::packed<shift_grant> {
   static constexpr rma::field kind{.at = 0, .bits = 2};
   static constexpr rma::field epoch{.at = 2, .bits = 1};      ///< of the state

@@ -25,11 +25,11 @@ class side_access {
     else
       port_.put(to, value);
   }
-  /// What we do next comes after what we have posted.
+  /// Our next operation comes after those that we have posted.
   void complete() {
     if (!local_) port_.flush();
   }
-  /// What we post to this rank next comes after what we have posted to it.
+  /// Our next post to this rank comes after those that we have posted to it.
   void order(rma::rank_t at) {
     if (!local_ && !rma::orders_posts(port_)) port_.flush(at);
   }

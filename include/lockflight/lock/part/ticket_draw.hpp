@@ -28,7 +28,7 @@ class ticket_draw {
       return {first, first + 1, first + 2, first + 3, first + 4};
     }
   };
-  /// What a head has drawn.
+  /// The result of a head's draw.
   struct drawn {
     rma::word ticket;
     bool is_turn;  ///< it is the owner's, and stays so until it is released

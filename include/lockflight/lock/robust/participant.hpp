@@ -86,9 +86,9 @@ class robust_participant {
     return false;
   }
   /// Whether a participant may still use the words of that generation of that lock, or queue nodes
-  /// that were in it. A dead one counts until it is acknowledged: what it has posted may still take
-  /// effect (C46). Once the generation has been replaced, a participant that has left it never
-  /// enters it again.
+  /// that were in it. A dead participant counts until its death is acknowledged: operations that it
+  /// has posted may still take effect (C46). Once the generation has been replaced, a participant
+  /// that has left it never enters it again.
   [[nodiscard]] bool is_anyone_in(rma::word lock, rma::word generation) {
     return any_record([&](rma::rank_t, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));

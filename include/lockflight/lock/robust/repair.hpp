@@ -11,7 +11,7 @@
 
 namespace lockflight::lock {
 
-/// What one participant does in a repair.
+/// The steps of a participant in a repair.
 template <rma::mortal_port Port>
 class generations : protected lock_users<Port> {
   using base = lock_users<Port>;

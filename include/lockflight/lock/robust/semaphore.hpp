@@ -1,6 +1,6 @@
 // A semaphore of N units: the steps of its participants, in their order.
 //
-// It consists of N + 1 robust locks, the *queue* and the *units*, and of a word `released` that
+// The semaphore has N + 1 robust locks, the *queue* and the *units*, and a word `released` that
 // each release of a unit changes. A participant that wants a unit takes the queue, and is its
 // *head* then: it tries the units, and if none is free it sleeps until `released` or the number of
 // deaths changes. A semaphore of named locks (src/domain/names/units_handle.cpp) and the
@@ -26,7 +26,7 @@
 
 namespace lockflight::lock {
 
-/// What the head goes on with.
+/// The next step of the head.
 enum class head_step : std::uint8_t {
   wait,       ///< there is no unit: it waits for one
   try_again,  ///< there may be a free one
@@ -35,18 +35,18 @@ enum class head_step : std::uint8_t {
   moved,      ///< the semaphore is another one by now
 };
 
-/// What changes when a unit becomes free.
+/// The numbers of which one changes when a unit becomes free.
 struct release_mark {
   rma::word released = 0;
   rma::word deaths = 0;
 };
 
-/// For the participant that holds the queue: until it has a unit, or cannot wait any longer. What
-/// a Head has:
+/// The wait of the participant that holds the queue, until it has a unit or cannot wait any longer.
+/// A Head has:
 ///   release_mark mark();
-///   bool try_units();                    // takes a free one, without waiting
-///   head_step before_wait();             // wait, or anything else in its place
-///   head_step await_release(release_mark seen);  // until the mark is another one; not `wait`
+///   bool try_units();                    // takes a free unit, without waiting
+///   head_step before_wait();             // `wait`, or another step in its place
+///   head_step await_release(release_mark seen);  // until the mark has changed; not `wait`
 template <class Head>
 [[nodiscard]] head_step wait_as_head(Head& head) {
   while (true) {

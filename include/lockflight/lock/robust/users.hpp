@@ -9,7 +9,7 @@
 
 namespace lockflight::lock {
 
-/// What a handle of a robust lock knows of the lock's users.
+/// The view that a handle of a robust lock has of the lock's users.
 template <rma::mortal_port Port>
 class lock_users {
  protected:
@@ -44,8 +44,8 @@ class lock_users {
 
   // Whether a participant has died in the present generation, or while it held, and no repair has
   // dealt with it. `known_deaths` is how many deaths there are of which none concerns this lock.
-  // One that had left an earlier generation, or was evicted from it, concerns nobody: its record
-  // only keeps its place (free_acknowledged).
+  // A participant that had left an earlier generation, or was evicted from it, concerns no other:
+  // its record only keeps its place (free_acknowledged).
   [[nodiscard]] bool has_unhandled_death(rma::word& known_deaths) {
     const rma::word deaths = port_.deaths();
     if (deaths == known_deaths) return false;
@@ -56,7 +56,7 @@ class lock_users {
       for (int i = 0; i < me_.records(); ++i) {
         const auto of = record::from(port_.load(me_.record_of(r, i)));
         if (!is_ours(of) || of.get(record::phase) == record::acknowledged) continue;
-        // One that has left may have left the present generation in disorder.
+        // A participant that has left may have left the present generation in disorder.
         if (!is_gone(r, of)) return true;
       }
     }
@@ -65,8 +65,8 @@ class lock_users {
   }
 
   // Whether a participant holds; if `from` is a generation, whether one from another generation
-  // does. One that has died while it held counts until it is acknowledged: its successor must learn
-  // that it died.
+  // does. A holder that has died counts until its death is acknowledged: its successor must learn
+  // of the death.
   [[nodiscard]] bool is_anyone_holding(bool exclusively, rma::word from = never) {
     return me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
@@ -114,8 +114,9 @@ class lock_users {
     }));
   }
 
-  // Whether it has died, out of an earlier generation, and so concerns nobody. One that had the
-  // right to repair does: the next owner of its place would seem to have it.
+  // Whether rank r has died out of an earlier generation, and so concerns no other participant. A
+  // rank that had the right to repair is not gone: the next owner of its place would seem to have
+  // that right.
   [[nodiscard]] bool is_gone(rma::rank_t r, record of) {
     if (!port_.is_dead(r)) return false;
     const rma::word phase = of.get(record::phase);
@@ -131,7 +132,8 @@ class lock_users {
   int place_ = -1;  // of our record, while we acquire, hold or release
 
  private:
-  // Those that died in a generation that was over: they count as being in it until then.
+  // Acknowledges the deaths of evicted participants, which died in a generation that was over. They
+  // count as being in it until then.
   void acknowledge_evicted() {
     static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));

@@ -31,7 +31,7 @@
 // | enter it otherwise                | 1 load more, now and then 1 store                         |
 // | enter the second group            | 1 load more; after a bias 2 stores, 1 load a participant  |
 //
-// Where participants are on several nodes there is no bias, since its words lie on one.
+// There is no bias if participants are on several nodes, since its words lie on one.
 #pragma once
 
 #include <cstdint>

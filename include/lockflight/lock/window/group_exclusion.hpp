@@ -84,7 +84,8 @@ class group_exclusion {
       queue_.lock();
       add_now(somebody_waits);
     }
-    // One operation, so that no participant sees the word with neither our flag nor our count.
+    // This is one operation, so that no participant sees the word with neither our flag nor our
+    // count.
     add_now(one_in(g) - somebody_waits);
     queue_.unlock();
   }

@@ -4,7 +4,7 @@
 // Source: "FX100 MPI RMA lock synchronization" (section 4.3): one global mcs-rw-rp for the window,
 // where foMPI has a counter that is polled.
 //
-// What differs from the text: the paper has no locks on targets, so a shared lock on one target
+// Difference from the text: the paper has no locks on targets, so a shared lock on one target
 // reads the global lock too. A process that shares one target and then locks another exclusively,
 // which MPI allows, would wait for itself there. Here a shared lock on a target takes that target's
 // lock only, and an exclusive lock on a target takes both.

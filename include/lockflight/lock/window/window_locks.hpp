@@ -56,7 +56,7 @@ class window_groups_of {
 template <rma::port Port>
 using window_groups = window_groups_of<Port, usual_patience_ns>;
 
-/// One participant's handle of the window's own lock: all targets shared, or some of them
+/// A participant's handle of the window's own lock: all targets shared, or some of them
 /// exclusively.
 template <class Way>
 class whole_window {
@@ -105,7 +105,7 @@ class whole_window {
   bool under_way_ = false;  // a thread of the participant locks or unlocks
 };
 
-/// One participant's handle of the lock on one target of a window.
+/// A participant's handle of the lock on one target of a window.
 template <template <class> class Target, class Window, rma::port Port>
 class window_lock {
   using target_lock = Target<Port>;

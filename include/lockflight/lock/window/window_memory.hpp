@@ -1,4 +1,4 @@
-// Where the locks of a window lie in segments: the window's own lock first, then as many words for
+// The places of a window's locks in segments: the window's own lock first, then as many words for
 // each target. A target's cells are computed when they are needed, so a rank has no table of them.
 //
 // Memory that the locks use, in bytes. Pages of a segment that no rank uses take none, where the
