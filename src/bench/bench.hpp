@@ -34,7 +34,7 @@ struct no_room : bad_request {
 /// How writers are chosen: a participant writes all the time, or each operation by chance.
 enum class role { process, operation };
 
-/// One comparison: every lock at every number of ranks.
+/// A comparison: every lock at every number of ranks.
 struct request {
   std::vector<std::string> locks;  ///< names of the lock table or "all"; with dht "fompi-a"
   std::string workload = "ecsb";
@@ -105,7 +105,7 @@ void validate(const request& what);
     const request& what, const std::function<void()>& watch = nullptr,
     const std::function<void(double bytes)>& admit = nullptr);
 
-/// One lock, for the program's lists.
+/// A lock in the program's lists.
 struct lock_row {
   lock::facts about;
   std::vector<std::string> fabrics;

@@ -20,7 +20,7 @@ enum class watched : std::uint8_t {
   tries,    ///< participants that only try
 };
 
-/// One check: a lock, its participants, and the bound of the search.
+/// A check: a lock, its participants, and the bound of the search.
 struct request {
   std::string lock;
   int writers = 2;

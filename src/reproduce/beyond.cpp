@@ -37,8 +37,8 @@ bool runs_here(const bench::lock_row& row) {
 curve curve_of(const std::string& machine, const bench::lock_row& row, double writers, bool quick) {
   const std::string lock(row.about.name);
   const int least_ops = quick ? 500 : 10'000;
-  // Where writers are preferred and all ranks start at once, the first round is the writers and
-  // then the readers; later rounds mix them.
+  // All ranks start at once. If writers are preferred, the first round is the writers and then the
+  // readers; later rounds mix them.
   const int least_each = writers == 1 ? 1 : 4;
   curve made{machine, "sob", writers, lock, {}};
   for (const int procs : ranks_on(machine, row.most_ranks, quick))

@@ -9,7 +9,7 @@
 
 namespace lockflight::reproduce {
 
-/// One lock on one machine with more and more ranks.
+/// A lock on a machine with more and more ranks.
 struct curve {
   std::string machine;
   std::string workload;
@@ -43,7 +43,7 @@ constexpr double few_writers = 0.002;
 /// are part of the program; and one of a single point, the whole K computer. `quick`: few ranks.
 [[nodiscard]] std::vector<curve> curves_beyond(bool quick);
 
-/// Whether it is the whole K computer.
+/// Whether the curve is that of the whole K computer.
 [[nodiscard]] bool is_k_computer(const curve& c);
 
 /// "all write", "0.2 % write".

@@ -28,7 +28,7 @@ enum class kind : std::uint8_t {
 /// machine filled in. Equal ones are the same run.
 using run = nlohmann::json;
 
-/// One number from one run, or from two: the first run's metric divided by the second's, or less
+/// A number from one run, or from two: the first run's metric divided by the second's, or less
 /// the second's. With a sweep there are several such numbers, of which one counts.
 struct quotient {
   enum class side : std::uint8_t { numerator, denominator, both };
@@ -92,7 +92,7 @@ struct printed_point {
 /// A figure of the paper, or one of its panels: our curves on its axes.
 struct figure {
   enum class scale : std::uint8_t { linear, logarithmic };
-  /// One position on the x axis.
+  /// A position on the x axis.
   struct point {
     nlohmann::json x;  ///< a number, or a text
     run with;          ///< settings that make the point
@@ -139,7 +139,7 @@ struct built_in_claims {
   std::string_view text;
 };
 
-/// Those of claims/, by name. Generated (CMakeLists.txt).
+/// The texts of claims/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_claims>& all_built_in_claims();
 
 /// Their names.

@@ -33,7 +33,7 @@ std::vector<std::string> without(std::vector<std::string> names, std::string_vie
   return names;
 }
 
-// Where all operations write, a reader-writer lock is beside mutexes, ours too.
+// A reader-writer lock competes with mutexes, ours too, if all operations write.
 void add_contests(std::vector<contest>& to, const grid_cell& in, double bound) {
   static const std::vector<std::string> mutexes = locks_of(lock::kind::mutex);
   static const std::vector<std::string> rw = locks_of(lock::kind::rw);
@@ -61,7 +61,7 @@ bool chosen(const auto& wanted, const auto& one) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), one) != wanted.end();
 }
 
-/// What a run says against itself, or nothing.
+/// The fault that a run reports, or nothing.
 std::string wrong_with(const result& r) {
   if (!r.failed.empty()) return r.failed;
   return r.run.at("violations") != 0 ? "broke mutual exclusion" : "";
@@ -93,8 +93,8 @@ std::vector<contest> contests_of_grid(const grid_choice& which) {
 }
 
 run run_in(const grid_cell& in, const std::string& lock, grid_length length) {
-  // Some forty operations write where one in five hundred does; each lock is taken fifty times, so
-  // that what its first takers found counts for less.
+  // About forty operations write if one in five hundred does. Each lock is taken fifty times, so
+  // that the state which its first acquires find counts for less.
   const int least_ops = length.quick ? 10'000 : std::max(20'000, 50 * in.locks);
   constexpr int least_each = 20;
   run made{{"machine", in.machine},

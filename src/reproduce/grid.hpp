@@ -16,7 +16,7 @@ namespace lockflight::reproduce {
 
 struct how;
 
-/// One mix on one machine.
+/// A mix of operations on a machine.
 struct grid_cell {
   std::string machine;
   int procs = 1;
@@ -27,8 +27,8 @@ struct grid_cell {
   friend auto operator<=>(const grid_cell&, const grid_cell&) = default;
 };
 
-/// One of our locks in a cell. It falls short if it has less than `bound` times the throughput of
-/// the fastest rival.
+/// A contest of one of our locks in a cell. The lock falls short if it has less than `bound` times
+/// the throughput of the fastest rival.
 struct contest {
   grid_cell in;
   std::string lock;
@@ -64,7 +64,7 @@ struct grid_length {
 /// The run of a lock in a cell.
 [[nodiscard]] run run_in(const grid_cell& in, const std::string& lock, grid_length length);
 
-/// What came of a contest.
+/// The outcome of a contest.
 struct grid_outcome {
   contest of;
   std::optional<double> ops_s;
@@ -86,7 +86,7 @@ struct grid_outcome {
 [[nodiscard]] std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests,
                                                        grid_length length, const how& way);
 
-/// One of our locks with one share of writers, on one machine or on all.
+/// The median of one of our locks with one share of writers, on one machine or on all.
 struct grid_median {
   std::string machine;  ///< empty: all of them
   double writers = 1;

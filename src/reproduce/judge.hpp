@@ -43,7 +43,7 @@ constexpr double same_tolerance = 1.2;
   return 0;
 }
 
-/// What became of a claim.
+/// The verdict about a claim.
 enum class verdict : std::uint8_t {
   holds,
   misses,
@@ -67,7 +67,7 @@ struct spread_number {
   return {each[each.size() / 2], each.back() - each.front()};
 }
 
-/// Whether what we measured is what the paper claims.
+/// Whether the measured value `ours` agrees with the paper's claim.
 [[nodiscard]] constexpr bool holds(const claim& c, double ours) {
   switch (c.how_close) {
     case kind::ratio:

@@ -1,4 +1,4 @@
-// What the pages have in common.
+// The common parts of the pages.
 #include "reproduce/page.hpp"
 
 #include <fmt/format.h>

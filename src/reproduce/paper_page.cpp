@@ -14,7 +14,7 @@ namespace {
 
 using report::escape_html;
 
-/// What a page has of one figure or table of the paper, or of its text.
+/// The part of a page for a figure or table of the paper, or for its text.
 struct group {
   std::string name;  ///< "figure 3", "table 1", "text"
   std::vector<const measured_figure*> figures;
@@ -134,8 +134,8 @@ std::string numbers_of(const measured_figure& f) {
       escape_html(f.of->unit), escape_html(f.of->x_label), head, body);
 }
 
-/// What a reader of the chart should know: the figure's note, where the paper's points come from,
-/// and why a curve lacks one of ours.
+/// The notes below a chart: the figure's note, where the paper's points come from, and why a curve
+/// lacks one of our points.
 std::string notes_of(const measured_figure& f) {
   std::string text = escape_html(f.of->note);
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
@@ -157,7 +157,7 @@ std::string card_of(const measured_figure& f, std::size_t number) {
       escape_html(f.of->title), notes_of(f), numbers_of(f));
 }
 
-/// Where a group has no figure: a chart of its claims for each of their units.
+/// A chart of a group's claims for each of their units, if the group has no figure.
 std::string bars_of(const group& g) {
   std::vector<std::string> drawn;
   std::string cards;

@@ -58,7 +58,7 @@ struct how {
   std::function<void(const standing&)> tell = nullptr;  ///< called a few times a second
 };
 
-/// What is to be measured.
+/// The claims, figures and curves that are to be measured.
 struct wanted {
   std::vector<const claim*> claims;
   std::vector<const figure*> figures;

@@ -207,7 +207,7 @@ void engine::pause(rank_t me, std::uint64_t ns) {
   rank_state& r = state(me);
   // A pause of 0 is a step of the clock all the same, or two ranks that pause would go on for ever.
   r.now += about(std::max<time_ps>(ns * 1000, profile_.cpu.hit));
-  // It lets others run (C19), though not at every pause of 0.
+  // A pause lets others run (C19), though not every pause of 0 does.
   nearly_reach(r, me);
 }
 

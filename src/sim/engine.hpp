@@ -243,7 +243,7 @@ class engine {
     time_ps around;      // from the answer at the port to the next request there
     bool answer;         // it is the answer
   };
-  /// Where a tile is attached to the mesh.
+  /// The port by which a tile is attached to the mesh.
   struct tile_port {
     time_ps free = 0;
     std::vector<asker> asking;  // for the registers of the tile

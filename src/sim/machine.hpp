@@ -47,14 +47,14 @@ struct network_profile {
   arbitration arbiter = arbitration::arrival;
 };
 
-/// What does posted operations on cells of the own node.
+/// The part of a node that does posted operations on cells of the own node.
 enum class own_node : std::uint8_t {
   card,   ///< the network interface: loopback
   cells,  ///< the processor those on cpu and plain cells, the interface those on nic cells
   all,    ///< the processor
 };
 
-/// One node's network interface.
+/// The network interface of a node.
 struct nic_profile {
   time_ps post = 0;         ///< the CPU's time to post one operation
   time_ps complete = 0;     ///< and to notice a completion
@@ -106,7 +106,7 @@ struct message_profile {
   bool confirmed = false;    ///< the sender receives nothing before its messages are confirmed
 };
 
-/// What the library takes of the caller's CPU beside the operations that a call consists of.
+/// The library's use of the caller's CPU beside the operations that a call consists of.
 struct library_profile {
   time_ps acquire = 0;  ///< of a call that acquires a lock
   time_ps release = 0;  ///< of a call that releases one
@@ -155,7 +155,7 @@ struct built_in_machine {
   std::string_view text;
 };
 
-/// Those of machines/, by name. Generated (CMakeLists.txt).
+/// The machines of machines/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_machine>& built_in_machines();
 
 /// Their names.

@@ -120,8 +120,8 @@ void engine::come_in(rank_state& r, rank_t me) {
   r.now += profile_.memory.port;
 }
 
-/// One access: it travels, is served, takes effect, and its answer travels back, which takes the
-/// given time.
+/// Makes an access: it travels, is served, takes effect, and its answer travels back, which takes
+/// the given time.
 template <class Effect>
 void engine::access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect) {
   const time_ps way = way_to_controller(r, home);

@@ -180,7 +180,7 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   card.reception = received + cost.receive_gap;
   card.entry = card.reception;
   time_ps effect = received + cost.memory + (o.kind == posted_kind::put ? cost.put : 0);
-  // It arrived after the operation that it follows, and is served after it.
+  // An operation that follows another one arrived after it, and is served after it.
   if (o.follows && !at(o.next).done) effect = std::max(effect, at(o.next).complete);
   if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
     cache_line& line = memory_.line(o.home, o.index);
@@ -352,8 +352,8 @@ void engine::confirm(const operation& message, time_ps now) {
   queue_.push(from.confirmed, happening::resume, static_cast<std::uint32_t>(message.origin));
 }
 
-// One wait for all messages since the last wait. A rank that waited for a message anyway has
-// noticed confirmations meanwhile.
+// Waits once for the confirmations of all messages since the last wait. A rank that waited for a
+// message anyway has noticed confirmations meanwhile.
 void engine::await_confirmations(rank_state& r) {
   const time_ps begun = r.now;
   if (r.unconfirmed > 0) suspend(r, waiting::confirmation);

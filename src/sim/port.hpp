@@ -137,7 +137,7 @@ class port {
   }
   template <class Cell, class Predicate>
   word poll(Cell from, Predicate done, rma::backoff back_off) {
-    // Its gets are operations like others, and recorded too.
+    // The gets of the poll are operations like others, and recorded too.
     record(fabric::trace_kind::poll, from);
     const word found = rma::poll_by_get(*this, from, done, back_off);
     record(fabric::trace_kind::polled, from);

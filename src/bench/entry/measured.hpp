@@ -1,4 +1,4 @@
-// What the benchmark measures.
+// The locks and operations that the benchmark measures.
 #pragma once
 
 #include "bench/workload/no_lock.hpp"

@@ -109,7 +109,7 @@ class fit {
     return static_cast<double>(clock_.now_ordered() - tick) / ticks_in_ns_;
   }
 
-  /// What `f` takes, `at_once` times in a row: the times of one.
+  /// The times that `f` takes. Each is the mean of `at_once` calls in a row.
   template <class F>
   [[nodiscard]] std::vector<double> times(F f, int at_once = 1) const {
     std::vector<double> all;

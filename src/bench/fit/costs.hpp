@@ -1,4 +1,4 @@
-// What a fit measures on one rank.
+// The costs that a fit measures on one rank.
 #pragma once
 
 #include "bench/workload/anywhere.hpp"

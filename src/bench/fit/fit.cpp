@@ -47,7 +47,7 @@ struct fitted {
     return std::max(std::min(of.far_get, of.far_fetch_add), 2 * least_ns);
   }
   [[nodiscard]] double post() const { return std::clamp(of.post, least_ns, round() / 2); }
-  // What the origin does when an answer comes, and what the target does for it, are in the latency.
+  // The latency includes the origin's work when an answer comes, and the target's work for it.
   [[nodiscard]] double latency() const { return (round() - post()) / 2; }
   [[nodiscard]] double gap() const {
     constexpr int others = costs::several - 1;

@@ -97,7 +97,7 @@ json latency_json(const histogram& h, const converter& to, bool meaningful) {
   add("p99", h.quantile(0.99));
   add("p999", h.quantile(0.999));
   add("max", static_cast<double>(h.max()));
-  // What reading the clock costs is the same each time, so it has no share in the deviation.
+  // The cost of reading the clock is the same each time, so it has no share in the deviation.
   out["deviation"] = known ? json(to.span_us(h.deviation())) : json();
   return out;
 }
@@ -251,7 +251,7 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
   return out;
 }
 
-/// What was measured.
+/// The name of the measured lock or operation.
 std::string name_of(const job& what) {
   if (what.plan.what == workload::primitive)
     return operations()[static_cast<std::size_t>(what.plan.does)];

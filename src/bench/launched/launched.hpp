@@ -1,5 +1,5 @@
-// What the launches of all fabrics share whose ranks an outside launcher starts: who says what, the
-// clock, and how a run's times of several hosts are brought together.
+// The common part of all fabrics whose ranks an outside launcher starts: the gathering of the
+// ranks' texts, the clock, and how a run's times of several hosts are brought together.
 #pragma once
 
 #include <span>

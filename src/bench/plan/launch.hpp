@@ -31,12 +31,12 @@ class launch {
   [[nodiscard]] virtual bool all(bool holds) = 0;
   /// Rank 0's value, on all ranks.
   [[nodiscard]] virtual double first(double mine) = 0;
-  /// What a rank says, and the lowest rank of its host.
+  /// A rank's text, and the lowest rank of its host.
   struct word_from_rank {
     int first_of_host = 0;
     std::string text;
   };
-  /// What each rank says, by rank. Collective.
+  /// The text of each rank, by rank. Collective.
   [[nodiscard]] virtual std::vector<word_from_rank> gather(const std::string& mine) = 0;
   /// The clock that all ranks time with: the tick of one is as long as another's, whatever their
   /// hosts. Collective at the first call.

@@ -19,7 +19,7 @@ struct limits {
   [[nodiscard]] constexpr bool admit(Number value) const { return value >= least && value <= most; }
 };
 
-// One for each option.
+// The limits of each option.
 inline constexpr limits<std::uint64_t> ops_limits{1, 1'000'000'000'000};
 inline constexpr limits<std::uint64_t> seed_limits{0, UINT64_MAX};
 inline constexpr limits<double> writers_limits{0, 1};

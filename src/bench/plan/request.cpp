@@ -50,7 +50,7 @@ workload chosen_workload(const request& what) {
   throw unknown("--workload", what.workload, names_of(workloads()));
 }
 
-/// Where a fabric is that this build has not.
+/// The part of an error message that says which build has a fabric that this build lacks.
 std::string other_builds(std::string_view fabric) {
   if (const network_fabric* const known = network_of(fabric))
     return fmt::format("; {} is {}", known->name, known->where);

@@ -98,7 +98,7 @@ class any_port {
   void mark(fabric::trace_kind kind) {
     if (is_traced_) record(kind);
   }
-  /// What a library takes for a call, where the time is virtual only.
+  /// Charges the time that a library takes for a call, if the time is virtual.
   void call(sim::library_call what) {
     if (charges_calls_) charge(what);
   }

@@ -81,8 +81,8 @@ class rank_run {
  private:
   static constexpr rma::rank_t home = 0;
 
-  // Where an operation takes far longer than a test of the workload, one loop serves all workloads:
-  // it compiles in a fraction of the time.
+  // A single loop serves all workloads if an operation takes far longer than a test of the
+  // workload: it compiles in a fraction of the time.
   static constexpr bool one_loop_for_all = std::derived_from<Port, any_port>;
 
   template <workload W>

@@ -52,7 +52,8 @@ class rounds_run {
   static constexpr rma::rank_t leader = 0;
   static constexpr std::uint32_t word_bytes = sizeof(rma::word);
 
-  // One operation is one round. The others learn at the barrier whether there is another.
+  // Each operation of the leader is a round. The others learn at the barrier whether there is
+  // another.
   void lead() {
     std::uint64_t last = clock_.now();
     std::uint64_t round = 0;
@@ -97,8 +98,8 @@ class rounds_run {
     }
   }
 
-  // They have announced that they come; joining the queue takes them another moment, longer where
-  // they share cores.
+  // Waits until the others have announced that they come, and then for another moment, in which
+  // they join the queue. The moment is longer where they share cores.
   void await_the_others(std::uint64_t round) {
     for (rma::rank_t r = 1; r < plan_.machine.ranks(); ++r)
       port_.await(coming_ + static_cast<std::uint32_t>(r),

@@ -20,8 +20,8 @@ namespace lockflight::bench {
 
 /// The lines of the whole grid, however many ranks share it.
 constexpr std::uint32_t stencil_lines = 9'600;
-/// What a core computes for each of them: four points of a five-point stencil in some 25 cycles
-/// each, at the 533 MHz of the SCC.
+/// The time that a core computes for each line: four points of a five-point stencil in some 25
+/// cycles each, at the 533 MHz of the SCC.
 constexpr double stencil_seconds_a_line = 0.19e-6;
 
 template <rma::port Port, class Clock>

@@ -33,7 +33,7 @@ namespace lockflight::bench {
   const auto nodes = static_cast<std::uint32_t>(machine.nodes());
   const auto leader = machine.leader(machine.node_level(), static_cast<int>(lock % nodes));
   const auto other = leader + static_cast<rma::rank_t>(lock / nodes % (ranks / nodes));
-  // Where nodes differ in size, or their ranks are not next to each other.
+  // The leader stands in if nodes differ in size, or their ranks are not next to each other.
   return other < machine.ranks() && machine.same_node(leader, other) ? other : leader;
 }
 

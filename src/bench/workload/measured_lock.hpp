@@ -29,7 +29,7 @@ constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 template <class Lock>
 constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 
-/// What a library takes for a call, where the time is virtual only.
+/// Charges the time that a library takes for a call, if the time is virtual.
 template <rma::port Port>
 [[gnu::always_inline]] inline void library_takes(Port& port, sim::library_call what) {
   if constexpr (requires { port.call(what); }) port.call(what);
@@ -116,7 +116,7 @@ class checker {
   std::vector<std::uint8_t> common_level_;  // with each rank; or empty
 };
 
-/// One handle of the plan's lock number `which`; cheap but for the lock's own.
+/// A handle of the plan's lock number `which`; cheap but for the lock's own handle.
 template <class Lock, rma::port Port>
 class measured_lock {
  public:

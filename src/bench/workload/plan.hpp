@@ -1,4 +1,4 @@
-// One run of a comparison, ready to be carried out: everything in it is checked.
+// A run of a comparison, ready to be carried out: all its settings are checked.
 #pragma once
 
 #include <cmath>

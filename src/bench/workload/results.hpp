@@ -38,7 +38,7 @@ struct alignas(128) rank_result {
   std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
   std::uint64_t served = 0;      ///< messages of a rank that only serves, in the whole run
 
-  // Where acquire and release are timed apart, and the benchmark reports their deviations.
+  // For workloads that time acquire and release apart and report their deviations.
   double waited_squared = 0;    ///< squares of ticks
   double released_squared = 0;  ///< squares of ticks
   // On a simulated machine.

@@ -1,4 +1,4 @@
-// One rank of a run, whatever the workload.
+// A rank of a run, whatever the workload.
 #pragma once
 
 #include <cstdint>

@@ -22,12 +22,12 @@ struct witness_words {
   std::uint64_t version = 0;
   std::uint64_t holder = 0;  ///< bit 0: it is in; the rank, counted from 1, above it
 
-  /// What an exclusive holder makes of the words that it finds. Also when V1 is broken the version
-  /// ends up odd: one violation is not to be counted for ever.
+  /// The words that an exclusive holder writes at its entry, made from those that it finds. The
+  /// version ends up odd also when V1 is broken, so that one violation is not counted for ever.
   [[nodiscard]] witness_words entered_by(rma::rank_t me) const {
     return {version | 1, word_of(me) | in};
   }
-  /// What it makes of them again at its exit.
+  /// The words that the holder writes at its exit.
   [[nodiscard]] witness_words left_by(rma::rank_t me) const { return {version + 1, word_of(me)}; }
 
   [[nodiscard]] bool has_holder() const { return (version & 1) != 0 || (holder & in) != 0; }
@@ -43,8 +43,8 @@ struct witness_words {
   }
 };
 
-/// It lies in memory that all ranks of a machine share. An exclusive holder writes to it, with
-/// plain stores, since no other rank should. A shared holder only reads it, so that the check lets
+/// The witness lies in memory that all ranks of a machine share. An exclusive holder writes to it,
+/// with plain stores, since no other rank should. A shared holder only reads it: the check lets
 /// readers scale. Zeroes are its start.
 ///
 /// The orders: acquire on loads and release on stores keep each read where it is written, inside

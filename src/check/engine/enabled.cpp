@@ -202,7 +202,7 @@ bool engine::all_are_excused() const {
   return world_.all.stopped != 0;
 }
 
-// What was posted by a participant that is acknowledged takes effect no more.
+// Operations that a participant posted take effect no more once its death is acknowledged.
 bool engine::has_come_to_nothing(rank_t f) const {
   return (world_.all.acknowledged & 1u << f) != 0;
 }
@@ -320,7 +320,7 @@ std::uint64_t engine::duty(step s) const {
 
 bool engine::only_unflushed(std::span<const step> steps) const {
   return std::all_of(steps.begin(), steps.end(), [this](step s) {
-    // Nobody has to die, but a death becomes known.
+    // No participant has to die, but a death that has happened becomes known.
     if (s.what == step::kind::death) return !is_dead(s.fiber);
     if (s.what == step::kind::stop) return true;
     if (s.what != step::kind::effect) return false;

@@ -82,7 +82,7 @@ struct violation {
   std::string detail;
 };
 
-/// One program in one state. Not copyable; a state can be saved and returned to (save, restore).
+/// A program in a state. Not copyable; a state can be saved and returned to (save, restore).
 class engine final : private rma::assertion_listener {
  public:
   engine(program what, const model& how);

@@ -170,7 +170,7 @@ class port {
   }
 
  private:
-  // What deadlines are of, a bit each: the earlier one of several has the bits of all.
+  // The sources of a deadline, a bit each: the earliest of several deadlines has the bits of all.
   static constexpr std::uint64_t of_lock = 1, of_acquire = 2, of_grant = 4;
 
   template <class Cell, class Predicate>

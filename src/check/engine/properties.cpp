@@ -116,15 +116,15 @@ void engine::die(rank_t f) {
   leave_what_was_posted(f, action::dead);
 }
 
-// It does nothing more, and is where it is: inside if it was.
+// The participant does nothing more, and stays where it is: inside if it was inside.
 void engine::stop(rank_t f) {
   world_.all.stopped |= static_cast<std::uint8_t>(1u << f);
   ++world_.all.stops;
   leave_what_was_posted(f, action::stopped);
 }
 
-// What a participant that does nothing more had posted to write may still do so. Nobody asks for
-// the rest.
+// The writes that a participant had posted before it stopped or died may still take effect. Its
+// other posted operations are dropped, since no participant needs their results.
 void engine::leave_what_was_posted(rank_t f, action as) {
   fiber_state& s = state(f);
   const auto writes = [](const posted& p) {
@@ -142,7 +142,7 @@ void engine::leave_what_was_posted(rank_t f, action as) {
   s.history = 0;  // how it came to this makes no difference
 }
 
-// Nobody knows a participant's queue nodes any more when its place is free (C46).
+// No participant may know a dead one's queue nodes any more when its place is free (C46).
 void engine::check_place(cell_id written) {
   const address at = cells_[written];
   if (!is_dead(at.home) || at.index - places_first_ >= places_count_) return;

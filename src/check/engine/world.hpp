@@ -53,7 +53,7 @@ struct posted {
   word* result;  ///< where the participant wants it; null if nowhere
 };
 
-/// What a result is until the flush: a participant that reads it too early breaks a rule.
+/// The value of a result until the flush: a participant that reads it too early breaks a rule.
 constexpr word not_yet = 0xbad0bad0bad0bad0u;
 
 /// A store that is not visible to others yet.
@@ -103,7 +103,7 @@ struct predicate {
   [[nodiscard]] bool operator()(word now) const { return test(on, now); }
 };
 
-/// One participant, apart from its stack.
+/// The state of a participant, apart from its stack.
 struct fiber_state {
   std::uint64_t history = 0;  ///< hash of all results that it got, and so of where it is
   action next = action::start;

@@ -1,4 +1,4 @@
-// What the checker checks.
+// The locks and programs that the checker checks.
 #pragma once
 
 #include <span>

@@ -111,7 +111,8 @@ class lock_calls {
     e.leave(rank, exclusive);
   }
 
-  // What is told to a holder must be so, and the exclusive one puts right what is guarded.
+  // Checks the values that the lock returns to a holder. The exclusive holder repairs the guarded
+  // data after a death.
   static void stay_among_mortals(engine& e, rank_t rank, Lock& lock, bool exclusive) {
     e.enter(rank, exclusive);
     if (exclusive) e.check_token(rank, lock.token());

@@ -24,7 +24,8 @@ struct free_info {
 };
 using infos = std::unique_ptr<fi_info, free_info>;
 
-/// Those that do all of this, the one that libfabric prefers first; null if there is none.
+/// The providers that have all of these capabilities, the one that libfabric prefers first; null if
+/// there is none.
 infos providers(std::uint64_t capabilities) {
   const infos hints(fi_allocinfo());
   if (hints == nullptr) return nullptr;
@@ -42,7 +43,7 @@ infos providers(std::uint64_t capabilities) {
   return infos(found);
 }
 
-/// One that reaches other hosts, if there is one; FI_PROVIDER may leave none.
+/// The providers that reach other hosts, or if FI_PROVIDER leaves none, those that do not.
 infos find(std::uint64_t capabilities) {
   infos anywhere = providers(capabilities | FI_LOCAL_COMM | FI_REMOTE_COMM);
   return anywhere != nullptr ? std::move(anywhere) : providers(capabilities);

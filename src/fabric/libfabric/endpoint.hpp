@@ -17,8 +17,8 @@
 
 namespace lockflight::libfabric::detail {
 
-/// What libfabric is given with whatever completes later, and gives back then. Its first bytes are
-/// the provider's meanwhile.
+/// The context of an operation that completes later: libfabric gets it with the operation and
+/// returns it with the completion. Meanwhile its first bytes belong to the provider.
 struct completion {
   fi_context2 of_provider{};
   bool is_receive = false;
@@ -35,7 +35,7 @@ class answer_taker {
   ~answer_taker() = default;
 };
 
-/// What does a link's operations; `automatic`: what suits the provider.
+/// The way in which a link's operations are done; `automatic`: the one that suits the provider.
 enum class operations_by : std::uint8_t { provider, messages, automatic };
 
 /// As LOCKFLIGHT_LIBFABRIC_OPERATIONS says. Throws std::invalid_argument.

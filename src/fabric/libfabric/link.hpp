@@ -12,7 +12,7 @@ namespace lockflight::libfabric::detail {
 
 using fabric::remote_kind;
 
-/// Where a provider finds a rank's cells: the text of exposure::key().
+/// The place at which a provider finds a rank's cells: the text of exposure::key().
 struct registered_place {
   std::uint64_t address = 0;
   std::uint64_t key = 0;

@@ -1,4 +1,5 @@
-// What ranks send each other: a message of the contract, or an operation and its answer.
+// The packets that ranks send each other: a message of the contract, or an operation and its
+// answer.
 #pragma once
 
 #include <cstdint>

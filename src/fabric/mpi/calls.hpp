@@ -52,7 +52,7 @@ inline constexpr const char* osc_that_works = "sm,pt2pt";
 #endif
 }
 
-/// What MPI says of a call that failed; empty of one that did not.
+/// MPI's text for a call that failed; empty for a call that did not.
 [[nodiscard]] inline std::string fault_of(int code, const char* call) {
   if (code == MPI_SUCCESS) return "";
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -91,7 +91,8 @@ inline void finish(MPI_Request request, const char* call) {
 class communicator {
  public:
   communicator() = default;
-  /// One of the program's, for collective calls at a point where the program makes one on it too.
+  /// A communicator of the program, for collective calls at a point where the program makes one on
+  /// it too.
   [[nodiscard]] static communicator borrowed(MPI_Comm of) {
     communicator made;
     made.handle_ = of;
@@ -119,13 +120,13 @@ class communicator {
     finish(request, "MPI_Comm_idup");
     return communicator(made);
   }
-  /// Those of `of` with the same colour, in its order; negative: in none.
+  /// The ranks of `of` with the same colour, in its order. A negative colour: in no communicator.
   [[nodiscard]] static communicator split(MPI_Comm of, int colour) {
     MPI_Comm made = MPI_COMM_NULL;
     check(MPI_Comm_split(of, colour < 0 ? MPI_UNDEFINED : colour, 0, &made), "MPI_Comm_split");
     return communicator(made);
   }
-  /// Those of `of` that can share memory with the caller.
+  /// The ranks of `of` that can share memory with the caller.
   [[nodiscard]] static communicator of_machine(MPI_Comm of) {
     MPI_Comm made = MPI_COMM_NULL;
     check(MPI_Comm_split_type(of, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made),
@@ -177,7 +178,7 @@ inline void broadcast(const communicator& all, void* values, int count, MPI_Data
   finish(request, "MPI_Ibcast");
 }
 
-/// One value of every rank, by rank.
+/// Gathers a value of every rank, by rank.
 inline void gather(const communicator& all, const void* mine, void* values, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Iallgather(mine, 1, type, values, 1, type, all.get(), &request), "MPI_Iallgather");
@@ -211,9 +212,9 @@ inline void gather(const communicator& all, const void* mine, void* values, MPI_
   return together != 0;
 }
 
-/// For what may fail on one rank alone, where the others would wait in the next collective call: it
-/// says why, or nothing if all is well, and so do they. If somebody says why, all throw an Error
-/// with the words of the first of them.
+/// Agrees about a step that may fail on one rank alone while the others would wait in the next
+/// collective call. Each rank passes why it failed, or nothing if all is well. If a rank has
+/// failed, all throw an Error with the words of the lowest such rank.
 template <class Error = unavailable>
 void agree(const communicator& all, const std::string& why) {
   int first = why.empty() ? all.size() : all.rank();
@@ -222,7 +223,7 @@ void agree(const communicator& all, const std::string& why) {
   std::array<char, 512> text{};
   why.copy(text.data(), text.size() - 1);
   broadcast(all, text.data(), static_cast<int>(text.size()), MPI_CHAR, first);
-  // Where all fail rank 0 need not be named.
+  // Rank 0 is not named: it is the lowest rank also when all have failed.
   throw Error(text.data() + (first > 0 ? " (on rank " + std::to_string(first) + ")" : ""));
 }
 

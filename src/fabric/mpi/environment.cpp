@@ -39,9 +39,9 @@ bool allows_threads() {
   return !detail::is_open_mpi_4() || value("OMPI_MCA_osc").find("pt2pt") == std::string_view::npos;
 }
 
-/// What to ask of MPI_Init_thread: one thread calls MPI, and others, such as one that shows
-/// progress, may run beside it; the one that LOCKFLIGHT_PROGRESS asks for calls it too. What is
-/// wrong with that word is for a run to say, on one rank.
+/// The level to ask of MPI_Init_thread. One thread calls MPI, and others, such as one that shows
+/// progress, may run beside it. The thread that LOCKFLIGHT_PROGRESS asks for calls MPI too. A wrong
+/// value of the variable is reported by a run, on one rank.
 int wanted_threads() {
   const std::string_view help = value("LOCKFLIGHT_PROGRESS");
   return (help == "thread" || help == "auto") && allows_threads() ? MPI_THREAD_MULTIPLE

@@ -58,7 +58,7 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
   }
 }
 
-// One operation, in which each word is read atomically by itself.
+// Posts one operation, in which each word is read atomically by itself.
 void link::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
   operation& s = begin(home);
   const auto words = static_cast<int>(results.size());

@@ -29,7 +29,8 @@ struct membership::parts {
     const wait_policy policy = detail::policy_of(*asked, *at);
     std::string why;
     if (!asked->in_parts) why = fault_in([&] { cells().clear(); });
-    // One that cannot go on keeps its part of the venue until all know, since all end it together.
+    // A rank that cannot go on keeps its part of the venue until all know, since all end the venue
+    // together.
     if (why.empty())
       why = fault_in([&] {
         link.emplace(at->messages, cells().exposed(),

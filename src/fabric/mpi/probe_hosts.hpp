@@ -7,8 +7,8 @@
 
 namespace lockflight::mpi::detail {
 
-/// One entry for each host of `all`, measured one after the other, about a second each; the same on
-/// all ranks. Empty on one host. `cells` are of `all`, with room for `words_probed`. Collective.
+/// The findings for each host of `all`, measured one after the other, about a second each; the same
+/// on all ranks. Empty on one host. `cells` are of `all`, with room for `words_probed`. Collective.
 [[nodiscard]] std::vector<host_findings> probe_hosts(const communicator& all, const segment& cells);
 constexpr std::uint32_t words_probed = 32;
 

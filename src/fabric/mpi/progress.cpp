@@ -17,7 +17,7 @@
 namespace lockflight::mpi::detail {
 namespace {
 
-/// What libraries below MPI watch their sockets by: this process's epoll instances. An epoll
+/// This process's epoll instances, by which libraries below MPI watch their sockets. An epoll
 /// instance can itself be polled, and is readable while one of its sockets is.
 std::vector<pollfd> epoll_instances() {
   std::vector<pollfd> found;
@@ -30,8 +30,8 @@ std::vector<pollfd> epoll_instances() {
   return found;
 }
 
-// MPI has no event to sleep on. Over TCP the sockets' is one; where there is none, or it is not the
-// whole story, there is a step now and then.
+// MPI has no event to sleep on. Over TCP the sockets' events serve. The thread also makes a step
+// after each timeout, because there may be no socket, or progress that no socket reports.
 void serve_until(const std::atomic<bool>& over) {
   // The kernel may wake a thread later by this much: by default 50 us.
   prctl(PR_SET_TIMERSLACK, 1'000UL);

@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Where the cells begin in a rank's piece of shared memory, behind its bells. MPI promises no
-/// alignment, but both sides map whole pages, so all processes of the node come to the same place.
+/// The place where the cells begin in a rank's piece of shared memory, behind its bells. MPI
+/// promises no alignment, but both sides map whole pages, so all processes of the node compute the
+/// same place.
 std::byte* cells_in(void* piece) {
   const auto at = reinterpret_cast<std::uintptr_t>(piece);
   const std::size_t skip = round_up(at, alignof(bells)) - at + sizeof(bells);
@@ -62,7 +63,7 @@ window made_by_all(const communicator& all, const communicator& its, const char*
   try {
     agree(all, why);
   } catch (...) {
-    // Those whose own ranks all have it free it together.
+    // The window is freed collectively if all ranks of `its` have made it.
     if (!holds_on_all(its, code == MPI_SUCCESS)) made.leave();
     throw;
   }
@@ -109,7 +110,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
                             all.get(), made);
     });
     require_unified(exposed_.get());
-    // Nobody ever locks a rank of this window exclusively: the check can be left out.
+    // No rank ever locks a rank of this window exclusively: the check can be left out.
     const int locked = MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_.get());
     try {
       agree(all, fault_of(locked, "MPI_Win_lock_all"));

@@ -18,8 +18,8 @@ struct atomicity {
 /// Collective; the same on all ranks. Some milliseconds.
 [[nodiscard]] atomicity try_atomics(const communicator& all);
 
-/// Whether what the last rank asks of the first rank's memory happens while the first one computes.
-/// Collective, the same on all ranks; some milliseconds.
+/// Whether the last rank's operations on the first rank's memory complete while the first rank
+/// computes. Collective, the same on all ranks; some milliseconds.
 [[nodiscard]] bool answers_while_computing(const communicator& all);
 
 /// The hardware threads that the ranks of a machine may use together, however each is bound.

@@ -19,8 +19,9 @@ struct level_below {
   std::vector<int> element_of;  ///< of the node's ranks, in their order
 };
 
-/// Those that this rank finds for so many ranks, as a text: for each a line with its name, and one
-/// with the elements. Where hwloc fails there are none: its node is then the smallest element.
+/// The levels that this rank finds for so many ranks, as a text: for each level a line with its
+/// name, and one with the elements. If hwloc fails there are none: the node is then the smallest
+/// element.
 std::string levels_found_here(int ranks) {
   std::ostringstream text;
   try {

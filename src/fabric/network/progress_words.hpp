@@ -1,4 +1,4 @@
-// Who serves other nodes while a rank computes, as the user says it.
+// The user's choice of the thread that serves other nodes while a rank computes.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct trial_launch {
 /// The cells of each rank that a trial needs, zeroed.
 constexpr std::uint32_t words_of_trial = 512;
 
-/// What a trial has found.
+/// The findings of a trial.
 struct trial_findings {
   bool fetch_add_atomic = false;
   bool compare_swap_atomic = false;

@@ -27,7 +27,7 @@ wait_policy policy_of(const world& in, const config& what) {
 
 }  // namespace
 
-/// What a rank has of a run; no port, if the machine has fewer ranks.
+/// A rank's part of a run. It has no port if the machine has fewer ranks.
 struct membership::parts {
   parts(world& its, config asked)
       : in(its),

@@ -31,7 +31,7 @@ struct desk {
 
 desk& at(const symmetric& where) { return *reinterpret_cast<desk*>(where.data()); }
 
-/// What a rank says of itself at the start.
+/// The data by which a rank introduces itself at the start.
 struct introduction {
   std::array<char, 64> host{};
   int first_of_host = 0;
@@ -112,7 +112,8 @@ std::byte* world::reach(std::byte* mine, int of) const {
 }
 
 std::vector<std::uint64_t> world::collect(const std::uint64_t* mine, std::size_t words) {
-  // That memory is taken and freed together separates two uses of the sync words.
+  // All ranks allocate and free `from` and `to` together, and this separates two uses of the sync
+  // words.
   const std::size_t bytes = words * sizeof *mine;
   const symmetric from(bytes);
   const symmetric to(bytes * static_cast<std::size_t>(size));

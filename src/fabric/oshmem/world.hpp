@@ -1,4 +1,5 @@
-// What a process has of its SHMEM launch: where the other ranks are, and words to meet at.
+// A process's view of its SHMEM launch: the hosts of the other ranks, and the words by which all
+// ranks synchronise.
 #pragma once
 
 #include <cstddef>
@@ -53,10 +54,10 @@ struct world {
   /// Rank `of`'s piece of this memory in this process, null if the CPU does not reach it.
   [[nodiscard]] std::byte* reach(std::byte* mine, int of) const;
 
-  /// One step: lets SHMEM serve other ranks.
+  /// Makes one step, in which SHMEM serves other ranks.
   void progress();
 
-  // Collective; they serve other ranks' operations meanwhile.
+  // Collective calls; each serves other ranks' operations meanwhile.
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
   void meet();
   /// The end of a run of the first `ranks` ranks: returns on all ranks when these have called it.

@@ -54,8 +54,8 @@ std::vector<hwloc_obj_t> usable_processors(hwloc_topology_t t) {
   return all;
 }
 
-/// One level: for each rank the number of its element, dense from 0. NUMA nodes hang beside the
-/// tree in hwloc, so they are found by cpuset.
+/// The elements of a level: for each rank the number of its element, dense from 0. NUMA nodes are
+/// beside the tree of hwloc, so they are found by cpuset.
 std::vector<int> elements_of(hwloc_topology_t t, hwloc_obj_type_t type,
                              const std::vector<hwloc_obj_t>& processor_of_rank) {
   std::map<unsigned, int> number;

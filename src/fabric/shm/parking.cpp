@@ -83,9 +83,9 @@ void steps_of_wait::next() {
 bool short_yields::yield() {
   // Between the microseconds of a yield among waiting ranks and the milliseconds of a time slice.
   constexpr std::uint64_t long_yield_ns = 500'000;
-  // One long yield may be an accident of the machine or of a hypervisor, and going without yields
-  // costs every rank that hands over to us a wake-up. So the pause is short at first and longer
-  // each time that one of the next yields is long too.
+  // A single long yield may be an accident of the machine or of a hypervisor, and without yields
+  // every rank that hands over to us pays for a wake-up. So the pause is short at first and longer
+  // each time that a later yield is long too.
   constexpr std::uint64_t shortest_ns = 1'000'000;
   constexpr std::uint64_t longest_ns = 256'000'000;
   constexpr std::uint32_t short_ones_that_acquit = 1'000;

@@ -32,7 +32,7 @@ inline void sleep_for_ns(std::uint64_t nanoseconds) {
   return now + std::min(nanoseconds, UINT64_MAX - now);
 }
 
-/// What is left until then, at most `most_ns`, which is less than a second.
+/// The time that is left until `then`, at most `most_ns`, which is less than a second.
 [[nodiscard]] inline timespec until_or(std::uint64_t then, std::uint64_t most_ns) {
   const std::uint64_t now = now_ns();
   return {0, static_cast<long>(then > now ? std::min(then - now, most_ns) : 0)};

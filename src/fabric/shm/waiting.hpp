@@ -16,7 +16,7 @@ namespace lockflight::shm::detail {
 void begin_with_fenced_stores(const segment_view& in, int ranks);
 /// From now on each store of all ranks has a fence, if the barrier is not refused.
 void fence_stores(const segment_view& in, int ranks);
-/// What a rank reports that cannot go on without this system call.
+/// The message of a rank that cannot go on without this system call.
 [[nodiscard]] std::string refused(const char* call, int error);
 
 }  // namespace lockflight::shm::detail

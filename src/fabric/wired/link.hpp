@@ -1,4 +1,4 @@
-// What the links of all transports have in common: messages that have come, waiting, and noticing
+// The common part of the links of all transports: messages that have come, waiting, and noticing
 // that a rank is gone.
 #pragma once
 

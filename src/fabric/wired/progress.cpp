@@ -34,7 +34,8 @@ struct progress_thread::running {
     return its.steps_made() != now;
   }
 
-  /// Some steps, and for how long to sleep after them. The rank waits for the lock meanwhile.
+  /// Makes some steps, and returns for how long to sleep after them, in milliseconds. The rank
+  /// waits for the lock meanwhile.
   int serve_some() {
     constexpr int most_steps = 16;
     if (!its.steps().try_lock()) return 0;

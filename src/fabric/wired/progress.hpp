@@ -1,4 +1,4 @@
-// Who serves other nodes while a rank computes.
+// The thread that serves other nodes while a rank computes.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// What a network's library has in a process of a wired launch. UCX and libfabric each implement it.
+// The part of a network's library in a process of a wired launch. UCX and libfabric each implement
+// it.
 #pragma once
 
 #include <array>
@@ -48,7 +49,7 @@ struct envelope {
 class exposure {
  public:
   virtual ~exposure() = default;
-  /// What another process needs to reach it.
+  /// The key that another process needs to reach the memory, as a text.
   [[nodiscard]] virtual std::string key() const = 0;
 };
 
@@ -86,17 +87,17 @@ class transport {
   [[nodiscard]] virtual std::unique_ptr<fabric::network> connect(world& in, const segment& cells,
                                                                  bool patient) = 0;
 
-  /// One step; whether anything happened. By the holder of step().
+  /// Makes one step. Returns whether anything happened. Called by the holder of step().
   virtual bool advance() = 0;
   /// A descriptor that is readable when there may be something to do; -1 if there is none.
   [[nodiscard]] virtual int events() = 0;
   /// After advance() has found nothing to do: for how long a thread may sleep on the descriptor, in
-  /// milliseconds; 0 if it has to look again. By the holder of step().
+  /// milliseconds; 0 if it has to poll again. Called by the holder of step().
   [[nodiscard]] virtual int longest_sleep_ms() = 0;
 
-  /// To how many other ranks this one has connected itself.
+  /// The number of other ranks to which this rank has connected itself.
   [[nodiscard]] virtual std::size_t connections() const = 0;
-  /// No rank uses them any more, and all ranks end theirs.
+  /// Called when no rank uses the connections any more: all ranks end theirs.
   virtual void close_connections() {}
 
   // ---- what is common to all of them ----
@@ -107,16 +108,16 @@ class transport {
     rma::rank_t rank = -1;  ///< that it does not reach any more; -1: it is broken itself
     std::string words;      ///< the library's
   };
-  /// After progress() has said that there is one.
+  /// The fault that was found, after progress() has returned false.
   [[nodiscard]] const fault& found_fault() const { return fault_; }
-  /// By the holder of step(). Only the first fault counts.
+  /// Called by the holder of step(). Only the first fault counts.
   void set_fault(rma::rank_t rank, std::string words) {
     if (!fault_.is_there) fault_ = {true, rank, std::move(words)};
   }
-  /// What has come, the oldest first.
+  /// The messages that have come, the oldest first.
   [[nodiscard]] std::deque<envelope>& inbox() { return inbox_; }
 
-  /// Every call of the library that touches the connections.
+  /// Runs `f`. Every call of the library that touches the connections is made by this function.
   template <class F>
   decltype(auto) step(F f) {
     if (!shared_) return f();
@@ -125,7 +126,7 @@ class transport {
     const std::lock_guard hold(steps_);
     return f();
   }
-  /// One step by the rank. Whether all is well: see `fault`.
+  /// Makes one step for the rank. Returns false if there is a `fault`.
   bool progress() {
     return step([this] {
       advance();
@@ -135,7 +136,7 @@ class transport {
   /// Set while a second thread may make steps.
   void share_with_thread(bool is_so) { shared_ = is_so; }
   [[nodiscard]] step_lock& steps() { return steps_; }
-  /// How many the rank has made while it shares the transport.
+  /// The number of steps that the rank has made while it shares the transport.
   [[nodiscard]] std::uint64_t steps_made() const { return made_.load(std::memory_order_relaxed); }
 
  protected:

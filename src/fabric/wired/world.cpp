@@ -29,7 +29,8 @@ std::string place_of_this_process() {
   return text;
 }
 
-/// What a rank says of itself at the start. Every rank has that of every other one, so it is short.
+/// A rank's description of itself, exchanged at the start. Every rank has the description of every
+/// other one, so it is short.
 struct particulars {
   std::string host;
   std::string place;
@@ -194,9 +195,9 @@ void world::check() {
   }
 }
 
-// Nobody makes progress from here on. What the library may still read or write, its own objects and
-// the words of operations under way, stays where it is until the process ends: to release it could
-// wait for a lost rank.
+// No thread makes progress from here on. The memory that the library may still read or write, its
+// own objects and the words of operations under way, stays where it is until the process ends:
+// releasing it could wait for a lost rank.
 void world::close_down(const std::string& why) {
   help.reset();
   over = true;

@@ -1,4 +1,4 @@
-// What a process has of its launch: the group, the transport, and where the other ranks are.
+// A process's view of its launch: the group, the transport, and the places of the other ranks.
 #pragma once
 
 #include <exception>
