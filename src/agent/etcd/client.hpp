@@ -42,11 +42,11 @@ class etcd_client {
   /// Throws std::invalid_argument.
   etcd_client(const etcd_options& options, const std::string& domain);
 
-  /// One HTTP request. `place` becomes part of the value of the member `self`.
+  /// Sends one HTTP request. `place` becomes part of the value of the member `self`.
   [[nodiscard]] etcd_answer carry_out(const transaction& what, member_id self,
                                       const member_place& place);
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view();
-  /// The domain's pre-shared key. The first one who asks makes it.
+  /// The domain's pre-shared key. The first agent that asks for the key makes it.
   [[nodiscard]] domain_secret secret();
   /// The first endpoint that answers.
   [[nodiscard]] etcd_status ping();

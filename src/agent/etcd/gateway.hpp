@@ -37,7 +37,7 @@ class etcd_error : public std::runtime_error {
   fate fate_;
 };
 
-/// Whether it is http://HOST:PORT or https://HOST:PORT, perhaps with slashes behind it.
+/// Whether `url` is http://HOST:PORT or https://HOST:PORT, perhaps with slashes behind it.
 [[nodiscard]] bool is_endpoint(std::string_view url);
 
 struct etcd_options {

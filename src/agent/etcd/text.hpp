@@ -31,7 +31,8 @@
 
 namespace lockflight::cluster {
 
-/// Where a member's agent is reached, and the name of its host. The core knows neither.
+/// The address at which a member's agent is reached, and the name of its host. The core knows
+/// neither.
 struct member_place {
   std::string address;  ///< HOST:PORT
   std::string host;

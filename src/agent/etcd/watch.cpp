@@ -99,7 +99,7 @@ void etcd_watch::run() {
   }
 }
 
-/// One hint for all that has come together.
+/// Gives one hint for all changes that have come together.
 void etcd_watch::read(std::string_view part) {
   bool hints = false;
   line_ += part;

@@ -1,4 +1,4 @@
-// One connection: TCP, TLS above it, and frames above that.
+// A connection: TCP, TLS above it, and frames above that.
 //
 // The channel calls its user for the events of the connection, until the connection breaks or the
 // user closes it. No call comes after that, and none from within dial(), accept(), wake() or

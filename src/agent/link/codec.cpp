@@ -53,7 +53,7 @@ struct body_writer {
 
 // ---- from bytes ----
 
-/// Where the next item begins, or 0 if none of the items that encode() makes is there.
+/// The place where the next item begins, or 0 if no item that encode() makes is at `at`.
 std::size_t after_item(std::span<const std::uint8_t> bytes, std::size_t at) {
   if (at >= bytes.size()) return 0;
   const unsigned major = bytes[at] >> 5;
@@ -72,9 +72,9 @@ std::size_t after_item(std::span<const std::uint8_t> bytes, std::size_t at) {
   return value <= bytes.size() - at ? at + static_cast<std::size_t>(value) : 0;
 }
 
-/// Whether it is an array of few items, none of which has items itself. The library's reader calls
-/// itself for each level, and for each part of a string of unknown length: a frame full of such
-/// heads would use up the stack. This also checks all lengths before anything is allocated.
+/// Whether `bytes` are an array of few items, none of which has items itself. The library's reader
+/// calls itself for each level, and for each part of a string of unknown length: a frame full of
+/// such heads would use up the stack. This also checks all lengths before anything is allocated.
 bool is_flat_array(std::span<const std::uint8_t> bytes) {
   constexpr std::uint8_t array_of_none = 0x80;
   constexpr std::uint8_t array_of_most = array_of_none + 23;

@@ -32,7 +32,7 @@ class links::all {
       });
       if (is_peer || !each.second->is_peer()) return false;
       each.second->close();
-      // One of its functions may have called this one.
+      // The peer is destroyed later: this function may have been called from one of its functions.
       asio::post(node_->io, [ended = std::move(each.second)] {});
       return true;
     });
@@ -79,7 +79,7 @@ class links::all {
     node_->close();
     listener_->close();
     for (auto& [id, each] : members_) each->close();
-    // One of their functions may have called this one.
+    // The members are destroyed later: one of their functions may have called this one.
     asio::post(node_->io, [ended = std::move(members_), port = listener_] {});
     members_.clear();
   }

@@ -22,7 +22,7 @@
 // Messages that still wait when one of a later epoch is sent are dropped: their receiver would
 // drop them.
 //
-// One thread uses this, the one that runs the io_context.
+// Only the thread that runs the io_context uses the links.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ struct link_settings {
   agent_number agent = 0;
   /// At most 255 bytes, not empty.
   std::string domain;
-  /// Where to listen: "HOST:PORT", with an IPv6 address in brackets. Port 0 is any free one.
+  /// The address to listen at: "HOST:PORT", an IPv6 address in brackets. Port 0 is any free one.
   std::string address;
   std::array<std::uint8_t, 32> key{};
   link_options options;
@@ -111,12 +111,12 @@ class links {
   links& operator=(const links&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
-  /// Where it listens, with the port that it has got.
+  /// The address at which the agent listens, with the port that it has got.
   [[nodiscard]] std::string address() const;
 
-  /// Replaces the peers. This agent itself, and a peer without an address, do not count. Of what
-  /// one reads from etcd, call this before sending what follows from it: what is queued for a peer
-  /// whose agent number changes is dropped.
+  /// Replaces the peers. This agent itself, and a peer without an address, do not count. After a
+  /// read of etcd, call this before sending the messages that follow from the read: messages queued
+  /// for a peer whose agent number changes are dropped.
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);

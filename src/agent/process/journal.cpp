@@ -32,8 +32,8 @@ std::string journal::line_of(const char* level, std::string_view event, const st
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// One write for each line, so that lines of several processes do not mix. A reader that is gone, or
-// stopped, or a full disk, must not end the agent or hold it up.
+// Each line is one write, so that lines of several processes do not mix. A reader that is gone, or
+// stopped, or a full disk, must not end the agent or delay it.
 void journal::write(const char* level, std::string_view event, const std::string& text,
                     const fields& more) const {
   std::string bytes = line_of(level, event, text, more);

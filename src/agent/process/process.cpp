@@ -24,7 +24,7 @@ agent_process::~agent_process() {
   notes_.join();
   store_.reset();
   locks_.reset();
-  // Nobody listens any more. The next agent makes them anew.
+  // No agent listens at these sockets any more. The next agent makes them anew.
   unlink(detail::bell_path_of(*file_).c_str());
   unlink(detail::question_path_of(*file_).c_str());
 }
@@ -49,8 +49,8 @@ void agent_process::run() {
 
 // ---- the state machine ----
 
-/// One event, and what follows from it. If the domain file or etcd's keys cannot be used any more,
-/// the agent ends: nothing that follows from the event may leave.
+/// Handles an event and its consequences. If the domain file or etcd's keys cannot be used any
+/// more, the agent ends: no message that follows from the event may leave.
 template <class Event>
 void agent_process::handle(Event event) {
   if (failure_) return;

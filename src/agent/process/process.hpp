@@ -1,8 +1,8 @@
 // The agent of one host in one cluster's domain: the state machine of core/ with a network, a
 // clock, etcd and the domain file around it.
 //
-// One thread runs the state machine and the links. etcd's client and the locks of this host have
-// threads of their own, which only pass on what happened.
+// A single thread runs the state machine and the links. etcd's client and the locks of this host
+// have threads of their own, which only pass events to it.
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -44,7 +44,8 @@ class acquire {
   // ---- of a holder ----
   /// Whether this holder is certainly alone, by the host's clock.
   [[nodiscard]] bool is_valid(instant now) const;
-  /// Until when it is, if the agent does not renew; 0 if it is no more.
+  /// The time until which the holder is certainly alone if the agent does not renew; 0 if it is not
+  /// certain any more.
   [[nodiscard]] instant valid_until() const;
   [[nodiscard]] token fence() const { return held_.last; }  ///< of an exclusive holder
   /// A holder died inside, and no exclusive holder since has put things right.

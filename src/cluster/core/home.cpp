@@ -139,8 +139,8 @@ void home::store(const epoch_value& now, host_words& words) const {
 
 // ---- the end ----
 
-/// Nobody is in the queue then: a request is granted at once, unless an owner is in its way or the
-/// witness has not answered.
+/// The queue is empty if the home is unused: a request is granted at once, unless an owner is in
+/// its way or the witness has not answered.
 bool home::is_unused(const epoch_value& now) const {
   if (!begun_ || exclusive_ || !shared_.empty() || died_) return false;
   // (!) An answer that is under way would be taken for that to a later request.

@@ -1,4 +1,4 @@
-// Where the parts of an agent put the messages of the epoch that it is in.
+// The outbox, into which the parts of an agent put the messages of the epoch that the agent is in.
 #pragma once
 
 #include <string>

@@ -99,9 +99,9 @@ void owner::host_lock_taken(std::optional<member_id> home, host_words& words, ef
 }
 
 bool owner::give(member_id home, ownership before, mode kept, host_words& words, outbox& out) {
-  // Nobody is inside: either the agent has the host lock, or the client that waits for `exclusive`
-  // has it. So a set `inside` is that of a holder that died. (!) It alone says that a holder died:
-  // an agent or a client that dies while it waits has left nothing half done.
+  // No holder is inside: either the agent has the host lock, or the client that waits for
+  // `exclusive` has it. So a set `inside` is that of a holder that died. (!) Only `inside` says
+  // that a holder died: an agent or a client that dies while it waits leaves nothing half done.
   const state now = words.state_of(name_);
   const state after{now.last, false, now.died || now.inside};
   if (now != after && !words.swap_state(name_, now, after)) return false;

@@ -14,7 +14,7 @@
 
 namespace lockflight::cluster {
 
-/// One word of each name. The agent writes `owned`; the clients that wait write `wanted`.
+/// The first word of a name. The agent writes `owned`; the clients that wait write `wanted`.
 struct ownership {
   mode owned = mode::none;
   mode wanted = mode::none;
@@ -23,7 +23,7 @@ struct ownership {
   bool operator==(const ownership&) const = default;
 };
 
-/// The other word of each name. An exclusive holder and the agent write it.
+/// The second word of a name. An exclusive holder and the agent write it.
 struct state {
   token last;
   bool inside = false;  ///< an exclusive holder is inside, or has died there

@@ -40,7 +40,7 @@ struct progress {
 /// Ends at the first history that breaks a rule.
 [[nodiscard]] progress run(const campaign& what, const core_under_test& core);
 
-/// One history: the rule that it breaks, or "".
+/// Runs a history. Returns the rule that it breaks, or "".
 [[nodiscard]] std::string broken_rule(const plan& what, const core_under_test& core);
 [[nodiscard]] counterexample shorten(plan what, const core_under_test& core);
 /// As it is printed: the seed, the faults and the end of the trace.
