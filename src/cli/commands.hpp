@@ -12,7 +12,7 @@ using namespace tool;
 /// lockflight, with its commands and those of the lab.
 [[nodiscard]] const about& lockflight_program();
 
-// One function for each file.
+// Each file has one of these functions.
 [[nodiscard]] command run_command();
 [[nodiscard]] command who_command();
 [[nodiscard]] command top_command();

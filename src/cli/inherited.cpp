@@ -41,7 +41,7 @@ std::vector<int> numbers_in(const std::string& path) {
 /// The descriptors that this process has, without the standard streams.
 std::vector<int> open_descriptors() {
   std::vector<int> all = numbers_in("/proc/self/fd");
-  // One of them was that of the folder.
+  // The list has the descriptor of the folder, too, which is closed by now.
   std::erase_if(all, [](int each) { return each <= STDERR_FILENO || fcntl(each, F_GETFD) < 0; });
   return all;
 }

@@ -42,7 +42,7 @@ int become_lab(std::vector<std::string> words) {
 }
 
 void run_lab(const std::vector<std::string>& words) {
-  // Where there is no lab, or it fails, the rest of what we print is of use all the same.
+  // The rest of the output is of use also if there is no lab, or if it fails.
   static_cast<void>(the_lab().run(words));
 }
 

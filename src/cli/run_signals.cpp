@@ -93,7 +93,8 @@ run_signals::run_signals() : stops_(!is_ignored(SIGTSTP)) {
     if (!is_ignored(each)) handle(each, on_signal);
     sigaddset(&blocked_, each);
   }
-  // Where our parent ignored it, the system would not tell us how the command ended.
+  // If SIGCHLD stayed ignored, as our parent may have set it, the system would not report how the
+  // command ended.
   handle(SIGCHLD, on_child);
   for (const int each : {SIGCHLD, SIGTSTP, SIGCONT}) sigaddset(&blocked_, each);
   sigprocmask(SIG_BLOCK, nullptr, &before_);

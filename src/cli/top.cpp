@@ -81,7 +81,7 @@ class live_terminal {
   bool keys_;
 };
 
-/// One reading of a domain.
+/// A reading of a domain.
 struct reading {
   std::string domain;
   std::size_t participants = 0;

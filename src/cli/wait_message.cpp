@@ -80,7 +80,7 @@ void wait_message::update(const domain& in, const std::string& name) {
     what_ = kind::none;
     return;
   }
-  // One column stays free: a terminal may begin a new line when the last one is taken.
+  // The last column stays free: a terminal may begin a new line when that column is taken.
   write_within(STDERR_FILENO, "\r" + std::string(cut(text, columns() - 1)) + "\033[K", at_once);
   is_drawn_ = true;
 }

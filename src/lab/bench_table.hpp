@@ -7,8 +7,8 @@
 
 namespace lockflight::lab {
 
-/// One row for each run, in groups of comparable runs. Settings that are the same in all runs are
-/// shown once, above.
+/// Prints a row for each run, in groups of comparable runs. Settings that are the same in all runs
+/// are shown once, above.
 void print_bench(console& out, const nlohmann::json& bench);
 
 /// How often the runs saw mutual exclusion broken, as a sentence; empty if never.

@@ -184,7 +184,7 @@ int exit_code(const arguments& given, const check::report& made) {
   return 1;
 }
 
-// What a cluster, which has no lock of the table, has no use for.
+// The options that a check of a cluster refuses, since it has no lock of the table.
 constexpr const char* options_of_locks[] = {
     "--lock",          "--writers",     "--readers",
     "--try-writers",   "--try-readers", "--timed-writers",

@@ -15,7 +15,7 @@ using namespace tool;
 /// Cleans up when it is interrupted; else as tool::run.
 [[nodiscard]] int run_lab(int argc, const char* const* argv);
 
-// One function for each file.
+// Each file has one of these functions.
 [[nodiscard]] command bench_command();
 [[nodiscard]] command tune_command();
 [[nodiscard]] command check_command();

@@ -121,7 +121,7 @@ class parts_of {
   return is;
 }
 
-/// Where in the file an address of the loaded program is.
+/// The offset in the file of an address of the loaded program.
 [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t address,
                                                      const std::vector<segment>& segments) {
   for (const segment& one : segments)

@@ -1,5 +1,5 @@
-// What the dynamic section of an executable file or a shared library says, read without a tool such
-// as readelf.
+// The dynamic section of an executable file or a shared library, read without a tool such as
+// readelf.
 #pragma once
 
 #include <stdexcept>

@@ -212,7 +212,7 @@ std::string describe(const reproduce::standing& now, double seconds) {
   return text;
 }
 
-/// What the pages of a reproduction are: one, or an index and a page for each part, beside it.
+/// The files of a reproduction's pages: one page, or an index and beside it a page for each part.
 class page_files {
  public:
   /// `parts` are the papers and beyond; with only one of them there is one page.

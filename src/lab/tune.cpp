@@ -100,7 +100,7 @@ tune::budget budget_of(const arguments& given, bool simulated) {
   return {.runs = 0, .seconds = usual_budget_s};
 }
 
-/// One search for each lock. An option about a parameter applies to the locks that have it.
+/// The searches, one for each lock. An option about a parameter applies to the locks that have it.
 std::vector<tune::request> searches_of(const arguments& given) {
   constexpr unsigned most_turns = 1'000;
   if (!given.has("--lock"))

@@ -16,7 +16,7 @@ namespace lockflight::tool {
 
 class console;
 
-/// One option or positional argument.
+/// An option or a positional argument.
 struct option {
   enum class offer { nothing, words, list_of_words, files, domains, a_command };
 
@@ -68,7 +68,7 @@ class arguments {
   std::map<std::string, std::vector<std::string>> given_;
 };
 
-/// One exit code and its meaning, for help and manual.
+/// An exit code and its meaning, for help and manual.
 struct exit_status {
   int code;
   std::string_view what;
@@ -82,7 +82,7 @@ struct command {
   /// files to know them.
   glossary (*terms)() = nullptr;
   std::vector<example> examples = {};  ///< at least one
-  /// Those that differ from the program's.
+  /// The exit codes that differ from the program's.
   std::vector<exit_status> exit_codes = {};
   /// Runs the command. Returns the exit code: 0 or 1; throws for the others.
   std::function<int(const arguments& given, console& out)> run;

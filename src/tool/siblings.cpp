@@ -22,7 +22,8 @@ std::string own_file() {
   return {path.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
 }
 
-/// Whether it is this program under another name, which would become itself again and again.
+/// Whether `place` is this program under another name. The program would become itself again and
+/// again.
 bool is_own_file(const std::string& place) {
   struct stat own {};
   struct stat its {};

@@ -8,8 +8,8 @@
 
 namespace lockflight::tool {
 
-/// What the file of this program is called beyond `name`: ".mpich" for bin/lockflight.mpich. Empty
-/// where its file has another name, or where /proc is not mounted.
+/// The part of this program's file name after `name`: ".mpich" for bin/lockflight.mpich. Empty
+/// if its file has another name, or if /proc is not mounted.
 [[nodiscard]] std::string own_suffix(std::string_view name);
 
 /// A search for another program: beside this one, then in libexec/lockflight, then on the PATH.

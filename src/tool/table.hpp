@@ -18,8 +18,8 @@ struct table_column {
   bool numeric = true;  ///< aligned to the right
   /// On a narrow terminal the least important columns are dropped first; 0 never.
   int importance = 0;
-  /// It is at most so wide, also if some cell is wider: one long name does not pad all rows. 0: as
-  /// wide as its widest cell.
+  /// The column's largest width, also if a cell is wider: one long name does not pad all rows. 0:
+  /// as wide as its widest cell.
   int most = 0;
 };
 
@@ -27,7 +27,7 @@ class table {
  public:
   explicit table(std::vector<table_column> columns) : columns_(std::move(columns)) {}
 
-  /// One cell for each column.
+  /// Adds a row, with a cell for each column.
   void add_row(std::vector<table_cell> row) { rows_.push_back(std::move(row)); }
 
   /// An empty line.

@@ -49,7 +49,7 @@ class across_hosts {
  private:
   using acquire = cluster::acquire<words_in_file>;
 
-  /// Whether it holds now.
+  /// Continues the acquire. Returns whether the participant holds now.
   [[nodiscard]] bool go_on(domain_port& port, rma::deadline until, std::uint64_t coarse_ns);
   /// The time, or an earlier one of the same tick if the deadline is not near.
   [[nodiscard]] cluster::instant boot_time_at(std::uint64_t coarse_ns);

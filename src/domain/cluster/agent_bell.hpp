@@ -11,7 +11,7 @@
 
 namespace lockflight::detail {
 
-/// Where the socket of a domain's agent is.
+/// The path of the socket of a domain's agent.
 [[nodiscard]] std::string bell_path_of(const domain_file& file);
 
 /// Rings for that name. An agent that does not run looks at all names when it starts. If the agent

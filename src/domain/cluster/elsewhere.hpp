@@ -16,7 +16,7 @@
 
 namespace lockflight::detail {
 
-/// Where the agent of a domain file takes questions.
+/// The path of the socket at which the agent of a domain file answers questions.
 [[nodiscard]] std::string question_path_of(const domain_file& file);
 
 /// Sends the fields as one line and reads lines until the agent has said all. Nothing if the agent

@@ -138,7 +138,7 @@ bool lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness 
 // one.
 void count_death(domain_file& file, domain_slot_page& s, std::uint32_t incarnation,
                  std::uint64_t owner) {
-  // Nobody cleans a slot whose death is not counted.
+  // A slot is cleaned only after its death is counted.
   if (s.counted.load(std::memory_order_acquire) == incarnation) return;
   if (!s.owner.compare_exchange_strong(owner, owner_of_counted_death(incarnation)) &&
       !is_counted_death(owner))
@@ -390,7 +390,8 @@ bool has_dead(const domain_file& file) {
 }
 
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
-  // Nobody takes the number of the one for the start of the other: 0 says nothing.
+  // The start is 0, which means unknown, while the number changes: so no reader combines the number
+  // of one process with the start of another.
   slot.guarded_born.store(0, std::memory_order_release);
   slot.guarded.store(also.owner(), std::memory_order_release);
   slot.guarded_born.store(also.born, std::memory_order_release);

@@ -10,8 +10,8 @@
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //
-// One function decides whether a participant lives: lives(), in slots.cpp, beside the table of its
-// sources.
+// The function lives() alone decides whether a participant lives. It is in slots.cpp, beside the
+// table of its sources.
 #pragma once
 
 #include <algorithm>

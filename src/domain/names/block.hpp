@@ -87,7 +87,7 @@ struct kind_of_blocks {
 void write_name(const domain_file& file, std::uint32_t line, const domain_class& c,
                 std::string_view name);
 
-/// Where the chain begins that has the name.
+/// The beginning of the chain that has the name.
 [[nodiscard]] std::atomic<std::uint32_t>& bucket_of(const domain_file& file, std::string_view name);
 /// The line of the block of that name, or 0.
 [[nodiscard]] std::uint32_t find_line(const domain_file& file, std::string_view name);

@@ -61,10 +61,11 @@ bool make_room(attachment& by, const time_limit& how_long);
 [[nodiscard]] std::uint64_t done_until(const domain_file& file, const found_lock& what);
 void set_done_until(const domain_file& file, const found_lock& what, std::uint64_t seconds);
 
-/// Nobody acquires these locks any more: handles look for the domain that has the name now.
+/// Ends all locks of the file. No thread acquires them any more: handles open the domain that has
+/// the name now.
 void end_all(const domain_file& file);
 
-/// Where a handle reads whether the words are still its lock's.
+/// The word in which a handle reads whether the words are still its lock's.
 [[nodiscard]] const std::atomic<rma::word>& serial_of(const domain_file& file,
                                                       const found_lock& what);
 /// The same as a word of rank 0.

@@ -100,7 +100,8 @@ class several_locks final : public handle {
   void ask_now() override {
     for (const auto& each : locks_) each->ask_now();
   }
-  // One is enough, since what is guarded is the thread's slot, and with it all that it holds.
+  // The first lock is enough: the process is to guard the thread's slot, and with it all locks that
+  // the thread holds.
   void extend_to(int pid) override {
     locks_.front()->extend_to(pid);
     guard_nothing(false);

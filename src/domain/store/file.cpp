@@ -124,11 +124,11 @@ class new_file {
   new_file(const new_file&) = delete;
   new_file& operator=(const new_file&) = delete;
 
-  /// Whether it could be made; errno says why not.
+  /// Whether the file could be made; errno says why not.
   explicit operator bool() const { return static_cast<bool>(file_); }
   [[nodiscard]] int get() const { return file_.get(); }
   [[nodiscard]] descriptor release() { return std::move(file_); }
-  /// Gives it its name. False, and errno, if that is not possible.
+  /// Gives the file its name. False, with errno, if that is not possible.
   [[nodiscard]] bool link(const domain_place& at) const {
     const std::string from =
         temporary_.empty() ? "/proc/self/fd/" + std::to_string(file_.get()) : temporary_;

@@ -99,14 +99,13 @@ class domain_file {
   void make_room_for_slot(int number);
   void make_room_for_lines(std::uint32_t end_line);
 
-  /// Whether another open file may have locked the byte that stands for the slot. What this process
-  /// has locked it does not see.
-  /// Nothing if the kernel does not say.
+  /// Whether another open file may have locked the byte that stands for the slot. Locks of this
+  /// process itself do not count. Nothing if the kernel does not say.
   [[nodiscard]] std::optional<bool> is_slot_locked(int number) const;
-  /// False if another open file has it. Throws domain_error (system).
+  /// Locks the slot's byte. False if another open file has locked it. Throws domain_error (system).
   [[nodiscard]] bool lock_slot(int number);
   void unlock_slot(int number);
-  /// Whether this process has locked it.
+  /// Whether this process has locked the slot's byte.
   [[nodiscard]] bool has_locked_slot(int number) const {
     static_cast<void>(image());  // a child has locked nothing yet
     return locked_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
@@ -120,14 +119,14 @@ class domain_file {
   [[nodiscard]] std::optional<bool> is_guard_locked(int number) const;
   /// Whether somebody has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
-  /// For the agent of a cluster's domain: whether it is the only one on this host, as long as this
-  /// process lives. Throws domain_error (system).
+  /// Called by the agent of a cluster's domain. True if the agent is the only one on this host; it
+  /// is so as long as this process lives. Throws domain_error (system).
   [[nodiscard]] bool lock_as_agent();
-  /// Whether this process is.
+  /// Whether this process is the agent.
   [[nodiscard]] bool is_agent() const { return is_agent_; }
-  /// Whether another process is.
+  /// Whether another process is the agent.
   [[nodiscard]] bool has_agent() const;
-  /// Where this process maps the file's first page.
+  /// The address at which this process maps the file's first page.
   [[nodiscard]] const void* address() const { return head_; }
 
   /// Throws domain_error (damaged) if somebody has made the file shorter or written over what never

@@ -29,7 +29,7 @@ constexpr std::array unusable{
 }  // namespace
 
 std::string_view name_of_unusable_file_system(long type) noexcept {
-  // Some kernels give the type as a signed number of 32 bits.
+  // The type is a signed number of 32 bits on some kernels.
   const auto found =
       std::ranges::find(unusable, static_cast<std::uint32_t>(type), &file_system::type);
   return found == unusable.end() ? std::string_view{} : found->name;

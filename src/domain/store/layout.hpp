@@ -75,7 +75,8 @@ struct domain_slot_page {
   std::atomic<std::uint32_t> has_left;
 
   // ---- what it is doing ----
-  /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
+  /// The bell at which the participant sleeps, or is about to: 1 + its number, or own_bell; 0:
+  /// none.
   alignas(64) std::atomic<std::uint32_t> sleeps_at;
   /// On the machine's CLOCK_MONOTONIC (machine_clock.hpp), for show alone.
   std::atomic<std::uint64_t> waits_since;
@@ -111,8 +112,9 @@ struct alignas(512) domain_class {
   std::uint32_t free;        ///< the first free block; each leads to the next
 };
 constexpr std::uint32_t most_classes = 64;
-/// Where a lock's block says of which class it is, in the lower half. The upper half counts the
-/// generations of the lock that were replaced because others had left, which repaired nothing.
+/// The index of the word of a lock's block that has the lock's class in its lower half. The upper
+/// half counts the generations of the lock that were replaced because others had left, which
+/// repaired nothing.
 constexpr std::uint32_t class_word = 5;
 constexpr std::uint64_t one_repair_without_death = std::uint64_t{1} << 32;
 constexpr std::uint32_t buckets = 32768;
@@ -135,10 +137,10 @@ struct domain_header {
   std::atomic<std::uint32_t> slot_pieces;  ///< that have memory
   std::atomic<std::int32_t> living;        ///< about as many threads have slots
   std::atomic<std::uint32_t> next_to_examine;
-  /// Nobody may take a slot, because a process removes the domain or has removed it: its number,
-  /// and in the upper half the number of such marks. Or 0.
+  /// The number of the process that removes the domain or has removed it, so that no thread takes a
+  /// slot; in the upper half the number of such marks. Or 0.
   std::atomic<std::uint64_t> removal;
-  /// Of `deaths`, which ends waits, those that nobody caused by leaving: for show.
+  /// The part of `deaths`, which ends waits, that are no departures: for display only.
   std::atomic<std::uint64_t> died;
 
   // ---- the directory ----

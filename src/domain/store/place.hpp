@@ -1,4 +1,4 @@
-// Where the files of domains lie, and which of them are ours to trust.
+// The paths of domain files, and the checks by which a process decides whether to trust a file.
 //
 // A private domain (mode 0600) lies in a folder that only its user can write to, a shared one
 // (0660) under one path for all users of its group. The number of the format is part of a file's

@@ -1,4 +1,4 @@
-// What the scripts for the shells have in common.
+// The common parts of the scripts for the shells.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lockflight::tool {
 
-// One function for each file.
+// Each file has one of these functions.
 [[nodiscard]] std::string bash_completion(const about& program);
 [[nodiscard]] std::string zsh_completion(const about& program);
 [[nodiscard]] std::string fish_completion(const about& program);
