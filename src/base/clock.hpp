@@ -14,7 +14,7 @@ namespace lockflight {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// What the calling thread has had of a processor. It does not depend on what else runs.
+/// The processor time of the calling thread. Other threads and processes do not change it.
 [[nodiscard]] inline std::uint64_t processor_time_of_thread_ns() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

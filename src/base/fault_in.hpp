@@ -7,7 +7,7 @@
 
 namespace lockflight {
 
-/// What `f` throws, in words; empty if it throws nothing.
+/// The text of the exception that `f` throws; empty if it throws none.
 template <class F>
 [[nodiscard]] std::string fault_in(F f) {
   try {

@@ -9,7 +9,7 @@ namespace lockflight {
 
 enum class mpi_interface { unknown, standard, mpich, open_mpi };
 
-/// What a user is told of a binary interface.
+/// The description of a binary interface in messages to the user.
 struct about_mpi_interface {
   mpi_interface is;
   std::string_view name;

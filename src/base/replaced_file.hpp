@@ -49,7 +49,8 @@ namespace detail {
 [[nodiscard]] inline bool replace_file(const std::string& path, std::string_view content,
                                        mode_t mode, durability lasts = durability::none) {
   const std::string made = path + "~";
-  // What an earlier writer that was killed has left, or somebody else has put there.
+  // Removes a file that an earlier writer has left when it was killed, or that another program has
+  // put there.
   if (unlink(made.c_str()) != 0 && errno != ENOENT) return false;
   if (detail::write_new_file(made, content, mode, lasts) &&
       std::rename(made.c_str(), path.c_str()) == 0)

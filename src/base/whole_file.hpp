@@ -13,7 +13,7 @@
 
 namespace lockflight {
 
-/// What stands in a file, or comes out of a pipe. Throws std::system_error with the reason if it
+/// The content of a file, or the output of a pipe. Throws std::system_error with the reason if it
 /// cannot be read, is a folder, or has more than `most` bytes, as devices do that never end.
 [[nodiscard]] inline std::string whole_file(const std::string& path,
                                             std::size_t most = std::size_t{1} << 30) {

@@ -24,7 +24,7 @@ struct handle {
 
 }  // namespace lockflight::capi
 
-// One record for both: a mutex that was cast is still recognised, by `shares`.
+// Both kinds of mutex have the same record: a mutex that was cast is still recognised, by `shares`.
 struct lockflight_mutex : lockflight::capi::handle {};
 struct lockflight_shared_mutex : lockflight::capi::handle {};
 
@@ -44,7 +44,8 @@ struct lockflight_participant {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether it joined others, by a lockflight_join_ function; lockflight_leave ends it then.
+  /// Whether the participant joined others, by a lockflight_join_ function; lockflight_leave ends
+  /// it then.
   [[nodiscard]] virtual bool leaves() const = 0;
 
   virtual void barrier() = 0;

@@ -14,7 +14,7 @@
 
 namespace lockflight::catalogue {
 
-/// What a lock offers beside lock and unlock.
+/// The calls that a lock offers beside lock and unlock.
 struct abilities {
   bool tries = false;
   bool times = false;

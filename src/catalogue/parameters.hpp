@@ -18,7 +18,7 @@ namespace lockflight::catalogue {
 
 using lock::parameter_values;
 
-/// One tunable number of a lock, without the lock's type.
+/// A tunable number of a lock, without the lock's type.
 struct parameter_row {
   std::string_view name;
   std::int64_t default_value, min, max;

@@ -14,10 +14,11 @@
 
 namespace lockflight::fiber::detail {
 
-/// Where a stopped stack continues: its saved stack pointer, the registers lying above it.
+/// The point at which a stopped stack continues: its saved stack pointer, with the registers above.
 using context = boost::context::detail::fcontext_t;
 
-/// What a switch delivers: `fctx`, where the side that jumped here continues, and `data`.
+/// The values that a switch delivers: `fctx`, where the side that jumped here continues, and
+/// `data`.
 using arrival = boost::context::detail::transfer_t;
 
 /// Clears the sticky floating-point exception flags.

@@ -118,8 +118,8 @@ class fiber {
   /// the address or thread sanitizer, which keep their own books of a stack.
   std::span<const std::byte> image() const noexcept;
 
-  /// Back to the moment at which `image` was copied from this fiber, which must not be running.
-  /// What the fiber did since is forgotten, not undone. A memcpy.
+  /// Returns to the moment at which `image` was copied from this fiber, which must not be running.
+  /// The effects of the fiber since then are not undone. A memcpy.
   void restore(std::span<const std::byte> image) noexcept;
 
   /// The live stack alone: `image` without the fiber's own records, which say where its owner

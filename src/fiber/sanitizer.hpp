@@ -36,8 +36,8 @@ inline constexpr std::size_t sanitizer_stack_bytes = 0;
 
 #if defined(LOCKFLIGHT_FIBER_ASAN)
 
-/// One fiber as the address sanitizer sees it: the bounds of the two stacks, and the "fake stack"
-/// each side keeps (frames that the sanitizer moved to the heap to notice their use after return).
+/// A fiber as the address sanitizer sees it: the bounds of the two stacks, and the "fake stack" of
+/// each side (frames that the sanitizer moved to the heap to notice their use after return).
 class switch_notes {
  public:
   [[gnu::always_inline]] void before_entering(const void* base, std::size_t bytes) noexcept {
@@ -88,7 +88,7 @@ class switch_notes {
 
 #elif defined(LOCKFLIGHT_FIBER_TSAN)
 
-/// One fiber as the thread sanitizer sees it. A record costs megabytes of address space and there
+/// A fiber as the thread sanitizer sees it. A record costs megabytes of address space and there
 /// can be some 8,000 of them, so it exists only from a run's first resume to its end. The calls
 /// are inlined by force: they must be made in the very function that switches, or its exit is
 /// booked on the wrong side.

@@ -9,7 +9,7 @@ namespace lockflight::fiber {
 
 class stack_pool;
 
-/// One stack, owned. It goes back to its pool when it is destroyed. Sixteen bytes, movable.
+/// Owns a stack, which goes back to its pool when this object is destroyed. Sixteen bytes, movable.
 class stack {
  public:
   /// No stack.
@@ -28,9 +28,9 @@ class stack {
 
   /// True if there is a stack.
   explicit operator bool() const noexcept { return base_ != nullptr; }
-  /// Its lowest usable byte. A guard page, if there is one, lies right below.
+  /// The stack's lowest usable byte. A guard page, if there is one, lies right below.
   std::byte* base() const noexcept { return base_; }
-  /// Its usable bytes; stacks grow down from `base() + bytes()`.
+  /// The number of the stack's usable bytes; stacks grow down from `base() + bytes()`.
   std::size_t bytes() const noexcept;
 
  private:
@@ -41,7 +41,7 @@ class stack {
   std::byte* base_ = nullptr;
 };
 
-/// What lies below each stack, and so what an overflow meets.
+/// The memory below each stack, which an overflow meets.
 enum class guard {
   /// Nothing: an overflow runs into the next stack. `fiber::resume` notices it, afterwards, if the
   /// fiber is suspended that deep. No memory, no system calls.

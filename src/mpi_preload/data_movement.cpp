@@ -27,9 +27,9 @@ int noted(int target, MPI_Win win, Call call) {
 
 }  // namespace
 
-// Where one thread at a time calls MPI, an operation is recorded before it begins. That calls
-// nothing, and MPI's call is the last thing that its caller does. So the arguments stay where they
-// are; under Open MPI a small get takes as long as moving them.
+// An operation is recorded before it begins if one thread at a time calls MPI. The record needs no
+// call, and MPI's call is the last step of its caller. So the arguments stay where they are; under
+// Open MPI a small get takes as long as moving them.
 #define LOCKFLIGHT_NOTED(call, parameters, arguments)                                           \
   LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments,                                 \
                                    if (preload::window* const ours = preload::found_alone(win); \

@@ -14,7 +14,7 @@ namespace lockflight::mpi_preload {
 struct hosts_of_ranks {
   /// By host, each host divided as LOCKFLIGHT_MPI_NODES says.
   rma::topology machine;
-  /// Some of the ranks cannot share memory, wherever the machine's nodes begin.
+  /// True if some of the ranks cannot share memory, whatever the nodes of `machine` are.
   bool several_hosts = false;
 };
 

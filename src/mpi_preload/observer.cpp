@@ -49,7 +49,8 @@ void observer::has_waited(const wait& what) {
   rma::put_now(me_.port(), holder_.at(what.target), static_cast<rma::word>(me_.rank()) + 1);
 }
 
-// One for each thread: several threads of a process may wait in one window, and leave in any order.
+// Each thread has its own record: several threads of a process may wait in one window, and leave in
+// any order.
 thread_local observer::wait* observer::waiting_ = nullptr;
 
 void observer::released(lock_kind kind, int target) {

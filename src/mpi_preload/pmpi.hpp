@@ -36,7 +36,7 @@ struct mpi_calls {
   LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_DECLARE)
 #undef LOCKFLIGHT_DECLARE
 };
-/// Where a call goes that the drop-in has nothing to add to.
+/// The functions to which the drop-in passes calls that it does not handle.
 struct calls_behind {
   mpi_calls own;   ///< the MPI's
   mpi_calls next;  ///< that of a profiling tool that is loaded behind us, or the MPI's

@@ -18,10 +18,10 @@ constexpr const char* default_lock_all = "groups";
 /// The same by its old name.
 constexpr const char* old_name_of_groups = "rooms";
 
-/// Where ranks are on several hosts each operation waits for its target's process, and so a lock
-/// costs what its round trips cost. MPI's own locks have the fewest, but many that ask one target
-/// make it busy. So the locks are left to MPI, and ranks that come for a target again and again
-/// first queue for it: one at a time asks MPI.
+/// The way for ranks on several hosts, where each operation waits for its target's process, and so
+/// a lock costs what its round trips cost. MPI's own locks have the fewest round trips, but many
+/// ranks that ask one target make it busy. So the locks are left to MPI, and ranks that lock a
+/// target again and again first queue for it: one rank at a time asks MPI.
 constexpr const char* way_of_mpi = "mpi";
 constexpr const char* default_queue = "flight";
 

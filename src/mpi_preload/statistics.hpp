@@ -17,7 +17,7 @@ enum class lock_kind : std::uint8_t { exclusive, shared, all };
 constexpr int lock_kinds = 3;
 [[nodiscard]] const char* to_string(lock_kind k);
 
-/// One process's counts of one window.
+/// A process's counts of a window.
 struct window_statistics {
   std::array<std::uint64_t, lock_kinds> locks{};
   std::array<double, lock_kinds> waited_s{};

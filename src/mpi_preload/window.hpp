@@ -51,8 +51,8 @@ class window {
   window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual);
   /// The window is about to end: after it, it is only destroyed, or used again.
   void end();
-  /// Whether its locks, as they are now, can be those of another window of the same ranks: all are
-  /// free, and nothing was counted. After end().
+  /// Whether the window's locks, as they are now, can be those of another window of the same ranks:
+  /// all are free, and nothing was counted. After end().
   [[nodiscard]] bool can_be_used_again() const { return can_be_used_again_; }
   [[nodiscard]] bool is_usual() const { return is_usual_; }
   /// From here on these are the locks of this window.
@@ -112,7 +112,7 @@ class window {
   answer open();
   template <class Call>
   answer change_epoch(bool to_open, Call call);
-  // Where the locks are MPI's own (window_by_mpi.cpp).
+  // The functions for windows whose locks are MPI's own (window_by_mpi.cpp).
   /// A call of MPI's that may wait for a lock.
   template <class Call>
   answer waiting_in_mpi(Call call);

@@ -2,10 +2,10 @@
 // and a port on it. A program may have thousands of windows; each takes a part of its group's
 // memory.
 //
-// Where all processes are on one host the memory is their own (group_on_host.hpp): no object of
-// MPI's is made, so the first window costs a few small collective calls and later ones mostly none,
-// MPI's limits are not touched, and nothing of the drop-in is left for MPI_Finalize. Elsewhere it
-// is the fabric's, which is made of communicators and windows (group_by_mpi.hpp).
+// The memory is the processes' own if all are on one host (group_on_host.hpp): no object of MPI's
+// is made, so the first window costs a few small collective calls and later ones mostly none, MPI's
+// limits are not touched, and nothing of the drop-in is left for MPI_Finalize. On several hosts the
+// memory is the fabric's, which is made of communicators and windows (group_by_mpi.hpp).
 #pragma once
 
 #include <mpi.h>
@@ -38,7 +38,7 @@ struct window_place {
   std::uint32_t segment_words = 0;  ///< of a segment that is to be made for it; 0: it is there
 };
 
-/// Where the other ranks find the memory of a new segment.
+/// The place at which the other ranks find the memory of a new segment.
 struct segment_source {
   std::int32_t process = -1;
   std::int32_t descriptor = -1;
@@ -103,17 +103,18 @@ class window_group {
   /// The first rank may give the place to another window.
   void give_back(const window_place& at);
 
-  /// Whether its ranks agree about a window through the memory of the group, by the calls that
-  /// follow, in place of MPI's collective calls. All ranks find the same, unless the first one has
-  /// dropped the group meanwhile. Then they come in the same order on all ranks, since each has one
-  /// thread that makes windows.
+  /// Whether the group's ranks agree about a window through the memory of the group, by the calls
+  /// that follow, in place of MPI's collective calls. The result is the same on all ranks, unless
+  /// the first one has dropped the group meanwhile. If it is true, the calls come in the same order
+  /// on all ranks, since each rank has one thread that makes windows.
   [[nodiscard]] virtual bool meets_in_memory() const { return false; }
   /// Whether all ranks give the same number, which is not 0. False, too, if the first rank has
   /// dropped the group. Collective.
   [[nodiscard]] virtual bool all_have(std::uint64_t number);
   /// The first rank's offer to all ranks. False if it has dropped the group. Collective.
   [[nodiscard]] virtual bool broadcast(window_offer& offer);
-  /// Whether it holds on all ranks. Each sees what the others wrote before. Collective.
+  /// Whether `holds` is true on all ranks. Each rank then sees the earlier writes of the others.
+  /// Collective.
   [[nodiscard]] virtual bool holds_on_all(bool holds);
   /// Returns the settings that the group's ranks have in common. For a group that meets in memory.
   [[nodiscard]] virtual common_settings settings_in_common() const { return {}; }
@@ -123,10 +124,10 @@ class window_group {
   virtual void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                        MPI_Op op) = 0;
 
-  /// Whether its end is collective over the group. Else each rank may drop it when it has no
-  /// windows, once the first rank has.
+  /// Whether the group's end is collective. Otherwise each rank may drop the group when it has no
+  /// windows there, once the first rank has dropped it.
   [[nodiscard]] virtual bool ends_together() const = 0;
-  /// The first rank drops it. / Whether it has.
+  /// Announces that the first rank drops the group. is_at_its_end() is true from then on.
   virtual void announce_end() {}
   [[nodiscard]] virtual bool is_at_its_end() const { return false; }
 

@@ -65,7 +65,7 @@ extern constinit found_alone last_alone;
 /// here is not taken for the program's own calls.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
-/// Whether it was found that the MPI's locks serve this window best, and that nothing is to be done
+/// Whether this window has the MPI's locks, because they serve it best, and nothing is to be done
 /// before them.
 [[nodiscard]] bool is_left_to_mpi(MPI_Win win);
 

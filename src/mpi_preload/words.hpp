@@ -13,7 +13,8 @@ class word_ranges {
  public:
   word_ranges(std::uint32_t first, std::uint32_t end) { free_.emplace(first, end); }
 
-  /// Where `count` words lie that nobody has; nothing if there is no such range.
+  /// Takes a free range of `count` words and returns its beginning; nothing if there is no such
+  /// range.
   [[nodiscard]] std::optional<std::uint32_t> take(std::uint32_t count) {
     for (auto at = free_.begin(); at != free_.end(); ++at) {
       const auto [first, end] = *at;

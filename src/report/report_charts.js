@@ -1,5 +1,5 @@
-// One builder for each chart: from a group and the reader's choices to a Chart.js configuration. A
-// builder reads view = {group, picked, shown, off, pick, theme}: the chosen settings, the series to
+// The builders of the charts. Each makes a Chart.js configuration of a group and the reader's
+// choices. It reads view = {group, picked, shown, off, pick, theme}: the chosen settings, series to
 // draw, the parts switched off, the toggles' values and the colours.
 "use strict";
 
@@ -152,7 +152,7 @@
         { what: "CPU operations", format: lf.rounded }) },
   ];
 
-  // They compare ranks, so they have no meaning where one rank alone is timed.
+  // These charts compare ranks, so they have no meaning if one rank alone is timed.
   const rank_charts = [
     { id: "fairness", title: "Fairness", what: "Jain's index: 1 is even, 1/ranks is one for all",
       wide: 4, has: (group) => all_runs(group).some((run) => run.fairness_jain !== null),

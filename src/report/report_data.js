@@ -205,7 +205,7 @@ const lockflight = {};
     return picked_of(group, lf.all_runs(group).find((run) => run.procs === most));
   };
 
-  // One setting changes; the others stay as they are if there is such a run.
+  // Changes one setting; the others stay as they are if there is such a run.
   lf.picked_anew = function (group, picked, key, value) {
     const kept = (run) => group.pickers.filter((picker) =>
       run[picker.key] === picked[picker.key]).length;
@@ -293,7 +293,7 @@ const lockflight = {};
 
   lf.side_ops = (run, side) => (part(run, side) ? part(run, side).ops : 0);
 
-  // One sentence that names the winner among the series that are picked and shown.
+  // The sentence that names the winner among the series that are picked and shown.
   lf.lead = function (group, picked, is_shown) {
     const { value, text } = lf.measures[group.measure];
     const least = group.measure !== "rate";

@@ -85,7 +85,7 @@
       .filter(({ y }) => y !== null && (!log || y > 0)) }));
     const sets = drawn.map(({ one, points }) => line(view, one, points));
     const picked = x.field ? [] : runs_at(view);
-    // Where ranks vary and are not the axis, the title says so.
+    // The title says that ranks vary if they are not the axis.
     const note = free.length > 1 ? ", all numbers of ranks" : "";
     return {
       free, note, title: title_of(view, x, measure), type: "line", height: 340,

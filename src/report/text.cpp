@@ -113,7 +113,7 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return fmt::format("{}{}{}", n, "\u00a0", n == 1 ? one : many);
 }
 
-// One pass over the template, so that braces inside the values are not replaced.
+// Makes a single pass over the template, so that braces inside the values are not replaced.
 std::string filled(std::string_view page, const slots& values) {
   std::string out;
   while (true) {

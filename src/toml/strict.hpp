@@ -3,8 +3,8 @@
 // accepted.
 #pragma once
 
-// Some broken files fail the parser's assertions, or its assumptions with NDEBUG. Without either
-// the parser refuses them too.
+// Broken files may fail the parser's assertions, or its assumptions with NDEBUG. Without either
+// the parser refuses these files too.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
@@ -48,7 +48,7 @@ namespace lockflight::strict_toml {
 template <std::constructible_from<std::string> Error>
 [[nodiscard]] toml::table parsed(std::string_view text, const std::string& path);
 
-/// One table of a file, whose `name` is empty at the root.
+/// A table of a file, whose `name` is empty at the root.
 template <std::constructible_from<std::string> Error>
 class table {
  public:
@@ -159,7 +159,7 @@ class table {
   [[noreturn]] static void throw_at(std::uint32_t line, const std::string& path,
                                     const std::string& why) {
     std::string text = path + ":" + std::to_string(line) + ": " + why;
-    // One line, whatever the file's keys and strings contain.
+    // The text stays one line, whatever the file's keys and strings contain.
     for (char& c : text)
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
     throw Error(text);

@@ -54,7 +54,7 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
               .candidate = {},
               .best = {},
               .is = verdict::even};
-  // Where runs are exact the best has all of its values from the beginning.
+  // If runs are exact, the best has all of its values from the beginning.
   if (how_.exact)
     for (unsigned turn = 0; turn < how_.turns; ++turn)
       now.best.values.push_back(measured(best, turn));

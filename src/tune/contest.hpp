@@ -41,7 +41,7 @@ struct way {
   budget most{};
 };
 
-/// One candidate that was tried.
+/// A candidate that was tried.
 struct attempt {
   std::string moved;  ///< the parameter that differs
   std::int64_t value = 0;
@@ -78,7 +78,7 @@ class contest {
 
  private:
   [[nodiscard]] double measured(const setting& what, unsigned turn);
-  /// Whether it measures exactly as the best does, or as a candidate tried before.
+  /// Whether the candidate measures exactly as the best does, or as the candidate tried before.
   [[nodiscard]] bool is_certainly_no_other(const attempt& now) const;
   [[nodiscard]] bool affords(std::uint64_t runs) const;
 

@@ -63,7 +63,8 @@ class climber {
   std::optional<verdict> try_out(const axis& along, std::ptrdiff_t rung) {
     setting candidate = best_;
     candidate[along.name] = along.rungs[static_cast<std::size_t>(rung)];
-    // It was not better then, and the steps around it have been tried too.
+    // A candidate that was tried before was not better then, and the steps around it have been
+    // tried too.
     if (!tried_.insert(candidate).second) return verdict::worse;
     const std::optional<verdict> is = hold_(candidate, best_, along.name);
     if (!is) spent_ = true;

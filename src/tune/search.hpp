@@ -15,7 +15,7 @@ namespace lockflight::tune {
 /// Parameters by name.
 using setting = catalogue::parameter_values;
 
-/// One parameter, and the values that it may take, in ascending order.
+/// A parameter, and the values that it may take, in ascending order.
 struct axis {
   std::string name;
   std::vector<std::int64_t> rungs;
@@ -51,8 +51,8 @@ struct found {
 /// has gained nothing. No setting is tried twice: one that has lost against some best loses against
 /// later ones, which are better.
 ///
-/// It finds the best rung of a parameter that gets better towards one point from both sides. Of
-/// several parameters that depend on each other it finds a setting that no single step improves.
+/// The climb finds the best rung of a parameter that gets better towards one point from both sides.
+/// Of several parameters that depend on each other it finds a setting that no single step improves.
 [[nodiscard]] found climb(const std::vector<axis>& axes, const setting& start, const compare& hold);
 
 }  // namespace lockflight::tune

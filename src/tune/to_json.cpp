@@ -13,7 +13,7 @@ json sample_json(const sample& of) {
   return {{"values", of.values}, {"median", of.median()}, {"spread", of.spread()}};
 }
 
-/// One of the two settings measured at the end, with figures of its last run.
+/// A setting that was measured at the end, with figures of its last run.
 json last_json(const outcome& of, const setting& set, const sample& is) {
   json out = sample_json(is);
   const json& run = of.run_of(set);

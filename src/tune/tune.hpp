@@ -30,7 +30,7 @@ struct parameter_request {
 };
 
 struct request {
-  /// One lock, one number of ranks. Parameters that it sets are held fixed.
+  /// The run has one lock and one number of ranks. Parameters that it sets are held fixed.
   bench::request run;
   std::vector<parameter_request> parameters;  ///< empty: all that matter on this machine
   objective aim;
@@ -78,7 +78,7 @@ void validate(const request& what);
 [[nodiscard]] outcome tune(const request& what,
                            const std::function<void(const progress&)>& watch = nullptr);
 
-/// One of "tuned" of the program's JSON.
+/// An entry of "tuned" in the program's JSON.
 [[nodiscard]] nlohmann::json to_json(const outcome& of);
 
 /// The lock's part of a profile.

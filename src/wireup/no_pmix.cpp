@@ -1,4 +1,4 @@
-// Where libpmix is not installed.
+// The functions of pmix.hpp for builds without libpmix.
 #include "wireup/pmix.hpp"
 
 namespace lockflight::wireup {

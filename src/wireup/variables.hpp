@@ -9,7 +9,7 @@
 
 namespace lockflight::wireup {
 
-/// Where the ranks of a launch come together, and which of them this one is.
+/// The place at which the ranks of a launch meet, and the number of this rank.
 struct rendezvous {
   std::vector<std::string> hosts;  ///< addresses of rank 0; the others try one after the other
   std::string port;
