@@ -18,7 +18,7 @@
 //
 // Fork: a process that forks keeps its slots. Its child has none and takes its own, whichever
 // function made it. In the child, handles that were made before the fork cannot be used, and throw
-// domain_error. A process that becomes another program by exec has died, as that program is told.
+// domain_error. An exec ends the holds of a process as its death would, also for the new program.
 //
 // Safety: the file is protected by its permissions; a process that may open it may write over it.
 // Each index that is read from the file is checked, and nothing in the file is used as an address.
@@ -78,8 +78,8 @@ struct owner_died_error : std::runtime_error {
 struct domain_options {
   /// How many threads can use the domain at the same time, 1 to 4095. More threads wait.
   int slots = 4095;
-  /// How many locks can exist at the same time, 1 to 1,048,576. When they all exist, a new one
-  /// takes the place of a lock that nobody uses.
+  /// How many locks can exist at the same time, 1 to 1,048,576. When they all exist, a new lock
+  /// takes the place of one that is not in use.
   std::uint32_t names = 131072;
   /// 0600: the domain belongs to its user. 0660: it belongs to a group, and all users of that group
   /// share it. 0: the mode with which the domain exists, or 0600 if it does not exist; "default" is
@@ -126,7 +126,7 @@ struct domain_slot {
   /// `lockflight run`; 0 if there is none.
   int guarded_pid = 0;
   std::string command;  ///< the name of the guarded process if there is one, else of this one
-  /// The numbers of its processes are those of another PID namespace, such as a container's.
+  /// True if `pid` and `guarded_pid` are numbers in another PID namespace, such as a container's.
   bool has_foreign_pid = false;
 };
 /// A thread that holds a lock or waits for it, on this host or on another one of a cluster.
@@ -140,7 +140,7 @@ struct lock_user {
   bool dead = false;
   bool stopped = false;
   bool has_foreign_pid = false;  ///< as in domain_slot
-  /// For how long it has done so; on another host in whole milliseconds.
+  /// For how long the user has held the lock or waited; on another host in whole milliseconds.
   std::uint64_t for_ns = 0;
   std::string command = "";  ///< as in domain_slot
 
@@ -153,7 +153,7 @@ struct lock_user {
   [[nodiscard]] bool is_of_process(int number) const {
     return host.empty() && !has_foreign_pid && pid == number;
   }
-  /// Of the process that runs: the guarded one if there is one.
+  /// The number of the process that runs: the guarded one if there is one.
   [[nodiscard]] int running_pid() const { return guarded_pid != 0 ? guarded_pid : pid; }
 };
 struct domain_lock {
@@ -168,8 +168,8 @@ struct domain_lock {
   /// The holders, and then the waiters, each the longest first.
   std::vector<lock_user> users = {};
 };
-/// A participant of a circle. It holds what the one before it waits for, or is inside of a
-/// `lockflight run` that does, and waits for what the next one holds.
+/// A participant of a circle. It holds the lock for which the member before it waits, or is inside
+/// of a `lockflight run` that does, and waits for the lock that the next member holds.
 struct circle_member {
   lock_user user;
   std::string holds;
@@ -210,7 +210,7 @@ class domain {
                      const std::string& group = "");
   /// The names of the domains that this user can open.
   [[nodiscard]] static std::vector<std::string> list();
-  /// Whose domains of that name this user can open: the user's own first.
+  /// The owners of the domains of that name that this user can open: the user's own domain first.
   [[nodiscard]] static std::vector<domain_owner> owners_of(std::string_view name);
 
   [[nodiscard]] const std::string& name() const;
@@ -227,8 +227,8 @@ class domain {
   /// domain of one machine.
   [[nodiscard]] std::chrono::nanoseconds time_to_live() const;
   /// For how long this host has not been a member of the cluster; meanwhile no acquire on it
-  /// succeeds. 0 if it is one, and in the domain of one machine. The longest duration if nobody
-  /// knows since when. Reads a clock.
+  /// succeeds. 0 if it is a member, and in the domain of one machine. The longest duration if it is
+  /// not known since when. Reads a clock.
   [[nodiscard]] std::chrono::nanoseconds cut_off_for() const;
   /// Whether the host's agent of a cluster's domain runs. An agent whose process is stopped by a
   /// signal counts as running. False in the domain of one machine. A system call.
@@ -237,9 +237,9 @@ class domain {
   /// thread and take no slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
-  /// In a cluster's domain, who uses that lock on other hosts, or with an empty name, who uses any.
-  /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
-  /// the domain of one machine nothing is elsewhere.
+  /// In a cluster's domain, the users of that lock on other hosts, or with an empty name, the users
+  /// of all locks. The agent of this host asks the others, for a second at most; the result is
+  /// empty if the agent does not run, and in the domain of one machine.
   [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
   /// The users of the lock or semaphore of that name: the holders, and then the waiters, each the
   /// longest first; in a cluster's domain on all hosts, as elsewhere() says, and `silent`, if it is
@@ -248,18 +248,18 @@ class domain {
   /// named_control::interrupt_with().
   [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
                                                 std::vector<std::string>* silent = nullptr) const;
-  /// locks(), with the users on other hosts of a cluster, by name. Of a lock that is used on other
-  /// hosts alone only its name and its users are known. `silent`, if it is given, gets the hosts
-  /// that did not answer.
+  /// The result of locks(), with the users on other hosts of a cluster, by name. A lock that is
+  /// used on other hosts alone has only its name and its users. `silent`, if it is given, gets the
+  /// hosts that did not answer.
   [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
       std::vector<std::string>* silent = nullptr) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
-  /// unless its wait has a time limit. On this host they are found, those of commands of
-  /// `lockflight run` included; of several that share a member one. A command counts as a member if
-  /// a process that descends from it waits, though it may not wait for that process. With other
-  /// hosts of a cluster a process counts as one participant, whichever of its threads holds or
-  /// waits. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the locks
-  /// are read once more, some milliseconds later, and the circle has to be there still.
+  /// unless its wait has a time limit. On this host all circles are found, also those of commands
+  /// of `lockflight run`; of several circles that share a member one is found. A command counts as
+  /// a member if a process that descends from it waits, though it may not wait for that process.
+  /// With other hosts of a cluster a process counts as one participant, whichever of its threads
+  /// holds or waits. `seen` is the result of locks_on_all_hosts(); if there is a circle in it, the
+  /// locks are read once more, some milliseconds later, and the circle has to be there still.
   [[nodiscard]] std::vector<lock_circle> circles(const std::vector<domain_lock>& seen) const;
   [[nodiscard]] std::vector<lock_circle> circles() const { return circles(locks_on_all_hosts()); }
   /// The number of locks that exist. Reads a counter.
@@ -300,7 +300,7 @@ struct hold_state {
 /// this class: named_lock, named_locks and named_semaphore add the names of the standard library
 /// and nothing else.
 ///
-/// A handle belongs to the thread that acquires first with it; it holds once at most. The lock is
+/// A handle belongs to the thread that acquires first with it, and holds once at most. The lock is
 /// made when it is first acquired. Names are those of is_lock_name().
 ///
 /// A lock is not recursive. If a thread holds a name and acquires it through a second handle, that
@@ -315,11 +315,11 @@ struct hold_state {
 /// so that a thread may be overtaken for as long as the locks are in use.) Cost: that of each lock.
 ///
 /// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
-/// A unit is held exclusively. If its holder ends or is killed, the unit becomes free,
-/// and the next holder of that unit learns of the death. Waiters are served in the order in which
-/// they come, and an attempt does not overtake them. If the waiter that is next is stopped, others
-/// take free units past it, after a second at most; in a cluster's domain only those on its host
-/// do. In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
+/// A unit is held exclusively. If its holder ends or is killed, the unit becomes free, and the next
+/// holder of that unit learns of the death. Waiters are served in the order in which they come, and
+/// an attempt does not overtake them. If the waiter that is next is stopped, others take free units
+/// past it, after a second at most; in a cluster's domain only those on its host do.
+/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
 /// hosts for their units by turns, so that it finds a free one within about a quarter of a second;
 /// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
 /// etcd whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of
@@ -349,24 +349,25 @@ class named_handle {
   /// attempt returns at once. Nothing is held if it throws: domain_error (held, invalid, full,
   /// removed, …), owner_died_error.
   bool acquire(mode as = mode::exclusive, limit patience = limit::for_ever());
-  /// Throws domain_error (not_held, wrong_thread). With a mode: unless it is held in that mode.
+  /// Releases. Throws domain_error (not_held, wrong_thread); with a mode, not_held also if the
+  /// handle does not hold in that mode.
   void release();
   void release(mode as);
-  /// All at once. Reads a clock.
+  /// The hold with all its properties, read together. Reads a clock.
   [[nodiscard]] hold_state state() const;
 
-  /// None also if the thread that held has ended, which was a death, and in a child of a fork,
-  /// whose parent holds.
+  /// The mode in which this handle holds. It is none also if the thread that held has ended, which
+  /// was a death, and in a child of a fork, whose parent holds.
   [[nodiscard]] mode held() const;
   [[nodiscard]] bool is_held() const { return held() != mode::none; }
   [[nodiscard]] bool can_share() const;
   /// The name, or the first one in the order in which they are acquired.
   [[nodiscard]] const std::string& name() const { return names().front(); }
-  /// In the order in which they are acquired.
+  /// The names, in the order in which they are acquired.
   [[nodiscard]] const std::vector<std::string>& names() const;
   /// The name that an acquire waits for, for a function that ends a wait.
   [[nodiscard]] const std::string& awaited() const;
-  /// N of a semaphore; 0: it is none.
+  /// N of a semaphore; 0 if the name is no semaphore.
   [[nodiscard]] int units_of() const;
   /// The unit of a semaphore that this handle holds, or -1.
   [[nodiscard]] int unit() const;
@@ -374,13 +375,13 @@ class named_handle {
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any
   /// exclusive acquire of this name, or of this unit, before it. Of several names: of the first.
   [[nodiscard]] std::uint64_t token() const { return tokens().front(); }
-  /// Of each of names().
+  /// The token of each of names().
   [[nodiscard]] std::vector<std::uint64_t> tokens() const;
   /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
   /// mark_consistent().
   [[nodiscard]] bool owner_died() const;
-  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told
-  /// then.
+  /// Declares that the guarded data is consistent. Does nothing in a holder that is_lost(): the
+  /// next holder then learns of a death.
   void mark_consistent();
 
   /// For a holder: whether the domain's file still exists under its path, so that participants that
@@ -402,14 +403,14 @@ class named_handle {
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
 
   /// The moment until which the work that this name stands for counts as done, as an exclusive
-  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
-  /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
-  /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
-  /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
-  /// the agent of this host, and throw domain_error (system) if it does not answer. Of one lock:
-  /// else both throw domain_error (invalid).
+  /// holder has set it last: seconds since 1970, of the wall clock; 0 if no holder has set it. It
+  /// stays when the lock is released and when a holder dies, and is removed with the name. A name
+  /// is not dropped for want of room before that moment. Any handle may ask; if it does not hold,
+  /// the value may change at once. In a cluster's domain the value is in etcd: both calls ask the
+  /// agent of this host, and throw domain_error (system) if it does not answer. Both throw
+  /// domain_error (invalid) unless the handle is of one lock.
   [[nodiscard]] std::uint64_t done_until() const;
-  /// For an exclusive holder.
+  /// Sets done_until(). Only an exclusive holder may call this.
   void set_done_until(std::uint64_t seconds_since_1970);
 
  private:

@@ -21,27 +21,28 @@ class named_control {
   /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
   /// a wait.
   void interrupt_with(std::function<bool()> is_interrupted);
-  /// In a child of a fork: whether the parent held by this handle when it made the child. There
-  /// held() is none.
+  /// In a child of a fork: whether the parent held by this handle when it made the child. In the
+  /// child held() is none.
   [[nodiscard]] bool is_held_by_parent() const;
   /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
   /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();
-  /// For a handle whose lock is for a process that is yet to be started: whatever it acquires
-  /// counts as after finish(), until one of the two calls below extends it. So nobody learns of a
-  /// death if this process dies while it waits for the other names, or before it starts that
-  /// process.
+  /// For a handle whose lock is for a process that is yet to be started: each lock that it acquires
+  /// counts as after finish(), until one of the two calls below extends it. So no later holder
+  /// learns of a death if this process dies while it waits for the other names, or before it starts
+  /// that process.
   void guard_nothing_yet();
   /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
   /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
-  /// The same for the parent to call after vfork, with the process number of its child in this PID
-  /// namespace. A child in a namespace of its own does not know this number. 0 ends this again.
+  /// As extend_to_this_process(), for the parent to call after vfork, with its child's process
+  /// number in this PID namespace. A child in a namespace of its own does not know this number. 0
+  /// ends the extension.
   void extend_to(int pid);
   /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
-  /// releases, that counts as a release: no later holder learns of a death. It also ends what the
-  /// two calls above began. It is about all locks that the thread holds, until this handle
-  /// releases. In a cluster's domain later holders learn of the death all the same.
+  /// releases, its death counts as a release: no later holder learns of a death. The call also ends
+  /// an extension by the two calls above. It applies to all locks that the thread holds, until this
+  /// handle releases. In a cluster's domain later holders learn of the death all the same.
   void finish() noexcept;
 
  private:

@@ -153,7 +153,7 @@ class counting : public decorator<Inner> {
     ++counts_.load;
     return base::await_until(on, done, until);
   }
-  // Through our own get and flush, so that every poll over the network counts.
+  // The poll is made of our own get and flush, so that every poll over the network counts.
   template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
     return rma::poll_by_get(*this, from, done, back_off);
@@ -173,8 +173,8 @@ class counting : public decorator<Inner> {
   }
 
   operation_counts counts_;
-  // Several counters: by class of cell, and by whether the word is zero, as it mostly is when a
-  // lock is released. An increment waits for the one before it, so with one counter a short
+  // There are several counters: by class of cell, and by whether the word is zero, as it mostly is
+  // when a lock is released. An increment waits for the one before it, so with one counter a short
   // critical section would take as long as several increments in a row.
   std::array<std::uint64_t, 3> loads_{};
   std::array<std::uint64_t, 2> stores_{};

@@ -33,8 +33,8 @@ struct resolved_cell : rma::cell<Class> {
 template <class Port>
 class immediate_operations {
  public:
-  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
-  // stop inlining where a lock is large.
+  // These operations are always inlined: an uncontended lock is little more than one or two of
+  // them, and compilers stop inlining where a lock is large.
 
   template <class Cell>
   [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
@@ -148,7 +148,7 @@ class cpu_operations : public immediate_operations<Port> {
     after_rmw(at_cell);
   }
 
-  // Everything has taken effect already. It remains to order our later reads after it (C7).
+  // All operations have taken effect already. The flush orders our later reads after them (C7).
   void flush(rma::rank_t) { order_after_writes(); }
   void flush() { order_after_writes(); }
 

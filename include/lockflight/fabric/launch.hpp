@@ -1,5 +1,6 @@
-// A launch over hosts: ranks that a launcher or a rendezvous has brought together, and what a run
-// on them needs to know. What the fabrics ucx, libfabric and oshmem, and in part mpi, share.
+// A launch over hosts: ranks that a launcher or a rendezvous has brought together, and the
+// configuration of a run on them. The fabrics ucx, libfabric and oshmem, and in part mpi, share
+// this header.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +56,9 @@ struct levels {
   std::vector<std::string> level_names;  ///< [level - 1]
 };
 
-/// Says what failed, on standard error, and ends this process with exit code 3. The launcher ends
-/// the other ranks then, or they notice. From any thread, also one that may not use the network,
-/// and while another one is inside a call of it.
+/// Prints what failed on standard error, and ends this process with exit code 3. The launcher ends
+/// the other ranks then, or they notice. Any thread may call this, also one that may not use the
+/// network, and while another thread is inside a call of the network's library.
 [[noreturn]] void abandon(const std::string& why);
 
 }  // namespace lockflight::fabric

@@ -4,19 +4,18 @@
 //   libfabric::environment world;
 //   libfabric::run(world, {.machine = libfabric::discover(world, world.size()).machine}, body);
 //
-// Two ways to do an operation, of which LOCKFLIGHT_LIBFABRIC_OPERATIONS chooses one:
+// There are two ways to do an operation. LOCKFLIGHT_LIBFABRIC_OPERATIONS chooses one:
 //
 // - `provider`: FI_RMA and FI_ATOMIC. libfabric does not tell whether a provider's atomics are
 //   atomic with the CPU's, so nic cells are accessed through libfabric alone, loopback included
 //   (C2).
 // - `messages`: an operation is a message that the target's software answers, with a CPU
-// instruction
-//   on the cell. Such operations are atomic with this node's CPU instructions, so nic cells of the
-//   own node are accessed by these too.
+//   instruction on the cell. Such operations are atomic with this node's CPU instructions, so nic
+//   cells of the own node are accessed by these too.
 //
-// Without the variable it is `provider` where a card does a provider's atomics (cxi, of Slingshot),
-// and `messages` elsewhere: all other providers have the target's software do them, too, and a
-// message leaves the own node's cells to the CPU (docs/fabrics.md).
+// Without the variable the way is `provider` where a card does a provider's atomics (cxi, of
+// Slingshot), and `messages` elsewhere: with all other providers the target's software does the
+// atomics, too, and with messages the CPU accesses the own node's cells (docs/fabrics.md).
 //
 // This header includes nothing of libfabric.
 #pragma once

@@ -40,8 +40,8 @@ struct unavailable : std::runtime_error {
 
 namespace detail {
 
-/// Lie in front of each rank's cells: neighbours wake the ranks that sleep on those cells with
-/// them.
+/// The bells in front of each rank's cells, by which neighbours wake the ranks that sleep on those
+/// cells.
 using bells = shm::detail::bells;
 
 }  // namespace detail
@@ -53,11 +53,11 @@ using port = fabric::networked_port;
 /// MPI for the lifetime of this object: initialises MPI unless it is initialised, and finalises it
 /// then. One thread calls MPI, and with LOCKFLIGHT_PROGRESS another one. Collective.
 ///
-/// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes, where that needs help.
-/// `calls`, the default: nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a
-/// thread of each rank, which sleeps until something arrives; it needs MPI_THREAD_MULTIPLE. `auto`:
-/// a thread where this MPI has that, there are several nodes, and a short trial finds that a target
-/// that computes does not answer.
+/// LOCKFLIGHT_PROGRESS chooses what serves other nodes while a rank computes, if that needs help.
+/// `calls`, the default: no thread; a rank serves when it waits, locks or unlocks (C44). `thread`:
+/// a thread of each rank, which sleeps until something arrives; it needs MPI_THREAD_MULTIPLE.
+/// `auto`: a thread where this MPI has that, there are several nodes, and a short trial finds that
+/// a target that computes does not answer.
 class environment {
  public:
   /// Throws `unavailable` when MPI has been finalised already.
@@ -167,9 +167,9 @@ class membership {
 /// Throws as nodes_of does.
 [[nodiscard]] std::string first_rank_says(std::string mine, int communicator);
 
-/// For what may have failed on one rank alone: each rank of a communicator as MPI_Comm_c2f gives it
-/// says why, or nothing if all is well there. If one says why all throw `unavailable`, in its
-/// words. Collective.
+/// Agrees about a step that may have failed on one rank alone. Each rank of a communicator as
+/// MPI_Comm_c2f gives it passes why it failed, or nothing if all is well there. If a rank has
+/// failed, all throw `unavailable`, with its words. Collective.
 void agree(const std::string& why, int communicator);
 
 using fabric::abandon;

@@ -156,8 +156,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
     after_rmw(at_cell);
   }
 
-  // CPU instructions have taken effect already. It remains to order our later reads after them
-  // (C7).
+  // CPU instructions have taken effect already. The flush orders our later reads after them (C7).
   void flush(rma::rank_t rank) {
     order_after_writes();
     if (pending_) [[unlikely]]
@@ -313,8 +312,8 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   // share a node this fabric needs no progress, but the program around it may use the network too:
   // it is served now and then.
   std::uint32_t reads_between_progress_;
-  // Counts down. Where only the CPU is used, by the program around too, it begins at 0, which it
-  // does not reach again soon.
+  // Counts down to the next look at the clock. If only the CPU is used, also by the program around,
+  // it begins at 0, which it does not reach again soon.
   std::uint32_t rmws_until_look_;
   std::uint32_t rmws_between_looks_ = 1;
   std::uint64_t looked_at_ = 0;  // ns

@@ -1,5 +1,5 @@
-// How ranks that share memory yield their cores to each other: a waiter sleeps until another rank
-// writes, or yields while that is quick. The ports of shm and mpi are made of this.
+// Yielding of cores among ranks that share memory: a waiter sleeps until another rank writes, or
+// yields while that is quick. The ports of shm and mpi are made of this.
 //
 // Invariants: a waiter arms at a bell, reads the awaited cell once more, then sleeps; a writer
 // writes, then reads `parked`. A fence or an RMW orders both, so no write after that read is slept
@@ -22,7 +22,7 @@ struct alignas(128) bell {
   std::atomic<std::uint32_t> parked{0};  ///< how many ranks sleep here, or are about to
   std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
 
-  /// A bit of `parked`, no rank: between a store and the look for sleepers there has to be a fence.
+  /// A bit of `parked` that is no rank: a fence is needed between a store and the read of `parked`.
   static constexpr std::uint32_t stores_fence = 1u << 31;
 
   /// Wakes all sleepers. The caller's write to a cell comes before this read of `parked`: a fence
@@ -86,9 +86,10 @@ class sleeper {
   /// needs no further fence or membarrier. True if the bell has rung since arm() or since the last
   /// sleep_again(); false if the time was over or a signal came first.
   [[nodiscard]] bool sleep_again(const timespec& at_most);
-  /// Not to sleep after all.
+  /// For a rank that has armed and does not sleep after all.
   void disarm();
-  /// Leaves the bell as it is: for the copy that a child of a fork has of its parent's.
+  /// Drops the bell without a change to it: for the copy of its parent's sleeper that a child of a
+  /// fork has.
   void forget() { at_ = nullptr; }
 
  private:

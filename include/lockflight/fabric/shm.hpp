@@ -32,8 +32,8 @@ struct wait_policy {
   std::uint32_t yields = 0;  ///< reads with sched_yield between them
   bool park = true;          ///< then sleep in the kernel (futex) until a rank writes to the home
 
-  /// For this many ranks on this many cores. With a core for each rank, spin long. With more ranks
-  /// than cores, yield at once, since the awaited rank may be waiting for our core.
+  /// The policy for this many ranks on this many cores. With a core for each rank, spin long. With
+  /// more ranks than cores, yield at once, since the awaited rank may be waiting for our core.
   [[nodiscard]] static wait_policy choose(int ranks, int cores);
   /// "auto", "spin", "yield" or "park". Throws std::invalid_argument that names them.
   [[nodiscard]] static wait_policy parse(const std::string& name, int ranks, int cores);
@@ -284,7 +284,7 @@ struct hardware {
   int processors = 1;                    ///< hardware threads this process may use
 };
 [[nodiscard]] hardware discover(int ranks);
-/// No machine is described with more levels: what a tree of queues can climb.
+/// The most levels with which a machine is described: a tree of queues can climb so many.
 inline constexpr std::size_t most_levels = 4;
 
 }  // namespace lockflight::shm

@@ -17,8 +17,8 @@ struct contract_violation : std::logic_error {
 };
 
 /// Throws contract_violation on an immediate operation or a wait on another node's cell (C10, C16),
-/// on an unflushed operation when its participant starts to wait (C9), on what goes to no rank,
-/// and, where the port says how large a segment is, on what goes beyond it or to "no cell" (C21).
+/// on an unflushed operation when its participant starts to wait (C9), on an operation on no rank,
+/// and, where the port knows the size of a segment, on one beyond it or on "no cell" (C21).
 template <rma::port Inner>
 class strict : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -150,7 +150,7 @@ class strict : public decorator<Inner> {
   void posted(const Cell& c) {
     must_exist(c);
     const rma::rank_t target = c.home;
-    // From the back: the last target is the likely one.
+    // The search begins at the back, since the last target is the likely one.
     if (std::find(pending_.rbegin(), pending_.rend(), target) == pending_.rend())
       pending_.push_back(target);
   }

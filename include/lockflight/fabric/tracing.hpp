@@ -34,7 +34,7 @@ enum class trace_kind : std::uint8_t {
   send,
 };
 
-/// One moment of one participant. 24 bytes, trivially copyable: buffers lie in shared memory.
+/// An event of a participant. 24 bytes, trivially copyable: buffers lie in shared memory.
 struct trace_event {
   std::uint64_t at_ns = 0;  ///< on one clock for all: CLOCK_MONOTONIC, or virtual time
   rma::word cell = 0;       ///< rma::to_word of the operation's target; 0 if none
@@ -55,7 +55,7 @@ class trace_buffer {
     record_at(static_cast<std::uint64_t>(ns), kind, cell, lock);
   }
 
-  /// On another clock.
+  /// Records an event with the time of another clock.
   void record_at(std::uint64_t ns, trace_kind kind, rma::word cell, std::uint32_t lock) {
     if (used_ < events_.size()) events_[used_++] = {ns, cell, lock, kind};
   }

@@ -1,7 +1,7 @@
 // Launches whose ranks are wired up without MPI: processes that find each other at a rendezvous or
-// by a launcher with PMIx, or the ranks of an MPI communicator (wired_mpi.hpp). What carries their
-// operations is a library of its own: UCX (ucx.hpp) or libfabric (libfabric.hpp). Programs include
-// one of these two headers and make its environment; the rest is the same and is declared here.
+// by a launcher with PMIx, or the ranks of an MPI communicator (wired_mpi.hpp). A network library
+// carries their operations: UCX (ucx.hpp) or libfabric (libfabric.hpp). Programs include one of
+// these two headers and make its environment; the rest is the same and is declared here.
 //
 // Between nodes every operation is the library's; within a node an operation on a cpu or plain cell
 // is a CPU instruction on memory that the node's ranks share. On a nic cell of the own node it is
@@ -47,8 +47,8 @@ struct library;
 struct world;
 }  // namespace detail
 
-/// Ranks that something else has started and numbered, and which can pass on a text; wired_mpi.hpp
-/// makes one of an MPI communicator.
+/// The introduction of ranks that another library has started and numbered, and which can pass on a
+/// text; wired_mpi.hpp makes one of an MPI communicator.
 struct introduction {
   int rank = 0;
   int ranks = 1;
@@ -64,8 +64,8 @@ struct introduction {
 ///
 /// The construction is collective, and so are the members unless they are marked local.
 ///
-/// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
-/// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
+/// LOCKFLIGHT_PROGRESS chooses what serves other nodes while a rank computes. `calls`, the default:
+/// no thread; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
 /// which sleeps on the library's event descriptor until something arrives. `auto`: a thread where
 /// the target's software does the atomics.
 ///

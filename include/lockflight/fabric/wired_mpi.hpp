@@ -1,9 +1,10 @@
 // A wired launch (wired.hpp) of the ranks of an MPI communicator. MPI only introduces them to each
-// other: what the locks do goes through UCX or libfabric.
+// other: the operations of the locks go through UCX or libfabric.
 //
 //   ucx::environment world(wired::introduced_by(MPI_COMM_WORLD));
 //
-// In a header, so that the fabric's library depends on no MPI: a program compiles it with its own.
+// The function is in a header, so that the fabric's library depends on no MPI: a program compiles
+// it with its own MPI.
 // Cost: two broadcasts.
 #pragma once
 

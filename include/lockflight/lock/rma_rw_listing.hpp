@@ -169,7 +169,7 @@ class rma_rw_listing {
     if (set_.mend_1 != 0) wait_for_readers();
   }
 
-  // What the listing lacks.
+  // The wait that the listing lacks (mend_1).
   void wait_for_readers() {
     for (rma::rank_t p = 0; p < ranks_; p += static_cast<rma::rank_t>(set_.t_dc))
       while (rma::get_now(port_, arrive(p)) - half != rma::get_now(port_, depart(p)))

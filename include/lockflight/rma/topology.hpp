@@ -59,7 +59,7 @@ class topology {
     return topology(std::move(element_of), node_level == 0 ? levels : node_level);
   }
 
-  /// One element: `ranks` ranks that share memory.
+  /// A topology of one element: `ranks` ranks that share memory.
   static topology flat(int ranks) { return balanced({ranks}); }
 
   [[nodiscard]] int ranks() const { return static_cast<int>(element_of_.front().size()); }

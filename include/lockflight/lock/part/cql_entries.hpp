@@ -56,7 +56,7 @@ class cql_entries {
     return ring_ + place % ranks_;
   }
 
-  /// Flushed: the participant that is to notify us may be waiting for it.
+  /// Writes our entry, flushed: the participant that is to notify us may be waiting for the entry.
   void write(std::uint32_t place, cql_entry entry) {
     port_.put(mine_, entry.bits());
     port_.put(slot_of(place), entry.bits());
@@ -66,8 +66,8 @@ class cql_entries {
   [[nodiscard]] cql_entry read_slot(std::uint32_t place) {
     return cql_entry::from(rma::get_now(port_, slot_of(place)));
   }
-  /// The slots from that of `place` on, as many as there are before `end` and room is, in one round
-  /// trip. Returns how many.
+  /// Reads the slots from that of `place` on, up to `end` or as many as there is room for, in one
+  /// round trip. Returns how many.
   [[nodiscard]] std::uint32_t read_slots(std::uint32_t place, std::uint32_t end, batch& into) {
     const auto count = std::min(end - place, static_cast<std::uint32_t>(into.size()));
     for (std::uint32_t i = 0; i < count; ++i) port_.get(slot_of(place + i), into[i]);

@@ -54,7 +54,7 @@ class node_record {
   [[nodiscard]] rma::word first() { return load(first_); }
   [[nodiscard]] bool is_writer(rma::word waiter) { return load(of(waiter)[exclusive]) != 0; }
 
-  /// We are the last in the queue.
+  /// Enters the queue as its last waiter. Returns our queue node.
   [[nodiscard]] rma::queue_node enter(bool is_exclusive) {
     const rma::queue_node mine = me_.take_queue_node();
     port_.store(mine[exclusive], is_exclusive ? 1 : 0);
@@ -94,7 +94,7 @@ class node_record {
 
   // ---- open or not ----
 
-  /// Until a value is passed to us, which it returns. Our queue node is out of the queue then.
+  /// Waits until a value is passed to us, and returns it. Our queue node is out of the queue then.
   [[nodiscard]] rma::word await_passed(rma::queue_node mine) {
     const rma::word what = port_.await(mine[passed], rma::differs_from(0));
     for (const std::uint32_t word : {next, exclusive, passed}) port_.store(mine[word], 0);

@@ -1,5 +1,5 @@
-// How a participant of one of two sides, the home's node and the others, reaches what belongs to
-// its side and what both sides share: with the CPU, or through the network.
+// The access of a participant of one of two sides, the home's node and the others, to the words of
+// its side and of both sides: with the CPU, or through the network.
 #pragma once
 
 #include "lockflight/rma/participant.hpp"

@@ -37,7 +37,7 @@ class ticket_draw {
   ticket_draw(Port& p, const cells& where, const side_access<Port>& side)
       : port_(p), cells_(where), local_(side.is_local()), side_(side) {}
 
-  /// For the head of our side.
+  /// Draws a ticket. Only the head of our side may call this.
   [[nodiscard]] drawn draw() {
     drawn found{};
     if (raise_flag(found)) return found;

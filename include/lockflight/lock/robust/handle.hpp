@@ -252,7 +252,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // The record may say anything, also that we hold: the jump may have come just before the acquire
-  // would have returned. Nobody then waits for a holder of an earlier generation.
+  // would have returned. No participant then waits for a holder of an earlier generation.
   [[noreturn, gnu::noinline]] void undo() {
     drop(me_.nodes_since(before_, place_));
     count_out_of_inherited();
@@ -264,7 +264,7 @@ class robust_handle : protected guarded_waits<Port> {
     return {me_.nodes_of(place_) & me_.inside().taken(), 0};
   }
 
-  // Our generation is over: nobody acquires what we would release.
+  // Our generation is over: no participant acquires the instance that we would release.
   [[gnu::noinline]] void release_inherited() {
     // Done while the record still says `releasing`, so that another participant handles our death
     // if we die before this.

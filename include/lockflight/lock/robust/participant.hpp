@@ -21,8 +21,8 @@
 namespace lockflight::lock {
 
 /// Thrown by an acquire if the last one of its handle, or the release, has never returned, since
-/// the caller's program has jumped out of it (siglongjmp in a signal handler). What that one had
-/// begun is undone then, and the next acquire can succeed.
+/// the caller's program has jumped out of it (siglongjmp in a signal handler). The unfinished call
+/// is undone then, and the next acquire can succeed.
 struct not_returned : std::logic_error {
   not_returned() : logic_error("the last acquire or release of this lock has not returned") {}
 };
@@ -115,9 +115,9 @@ class robust_participant {
   [[nodiscard]] node_sets nodes_since(node_sets before) const {
     return {inside_.taken() & ~before.in_use, inside_.abandoned() & ~before.abandoned};
   }
-  /// The same without those of other records of ours than that one. Those of an acquire that has
-  /// not returned belong to none: if there are two, one's may come back too early, and its lock is
-  /// repaired then as after a grant that is not taken up.
+  /// The same without the nodes of our records other than that one. The nodes of an acquire that
+  /// has not returned belong to no record: if there are two such acquires, the nodes of one may
+  /// come back too early, and its lock is repaired then as after a grant that is not taken up.
   [[nodiscard]] node_sets nodes_since(node_sets before, int place) const {
     const node_sets since = nodes_since(before);
     return {since.in_use & ~union_of(in_use_, all() & ~free_ & ~(1u << place)),

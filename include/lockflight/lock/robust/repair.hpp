@@ -243,8 +243,8 @@ class generations : protected lock_users<Port> {
         if (port_.load(rma::plain_cell{r, i}) != 0) port_.store(rma::plain_cell{r, i}, 0);
   }
 
-  // For show: a generation that is replaced because participants have left of themselves, and have
-  // left queue nodes in it, was not in need of repair.
+  // For display only: a generation that is replaced because participants have left by themselves,
+  // and have left queue nodes in it, did not need a repair.
   bool was_sound_ = false, found_left_ = false, found_dead_ = false;
 };
 

@@ -33,9 +33,9 @@ class lock_users {
         .bits();
   }
 
-  // Always inlined, as all that an uncontended acquire goes through: compilers stop where a lock is
-  // large. A store, though others compare-swap the word: they do so only from what we have
-  // announced before, and what they write then adds nothing to what this store says.
+  // This is always inlined, as all steps of an uncontended acquire: compilers stop inlining where a
+  // lock is large. A store suffices, though others compare-swap the word: they do so only from the
+  // value that we announced before, and their value then adds nothing to this store's.
   [[gnu::always_inline]] void announce(rma::word phase, rma::word generation) {
     port_.store(me_.own_record(place_), record_with(phase, generation));
     // Before we read the generation. Where a repairer can make all pass a fence it does (C40).
