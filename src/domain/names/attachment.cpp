@@ -31,7 +31,8 @@ attachments& of_this_thread() {
   return ours;
 }
 
-// A slot in a domain that still has its path. The slot first, then the question (removal.hpp).
+// Takes a slot in a domain that still has its path. It takes the slot first, and reads then whether
+// the domain is removed (removal.hpp).
 int take_slot_of_present(domain_file& file) {
   const int slot = take_slot(file);
   if (slot < 0) return slot;
@@ -59,7 +60,7 @@ remains remains_of(const domain_file& file, int slot) {
   return found;
 }
 
-// Of a unit it says the semaphore's name.
+// Reports a repair to the probe, that of a unit with the semaphore's name.
 void tell_of_repair(const domain_file& file, std::uint32_t line) {
   const auto [name, found] = named_at(file, line);
   const user_name known = user_name_of(name);
@@ -97,7 +98,7 @@ bool attachment::is_over() const {
 }
 
 // Another thread may have dropped the handle that held: then the record does not say so any more,
-// and we forget it here.
+// and the hold is removed from the list here.
 std::optional<attachment::hold> attachment::own_hold(std::uint32_t line) {
   std::erase_if(held_, [&](const hold& each) {
     const auto of = lock::record::from(
@@ -141,7 +142,7 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   if (thread_ends)
     throw domain_error(domain_error::reason::wrong_thread,
                        "domain " + file->name() + ": this thread is at its end");
-  // Of each process, whatever its parent has done.
+  // Each process registers, whatever its parent has done.
   if (file->header().fenced == 0 && !shm::detail::register_membarrier())
     throw domain_error(domain_error::reason::system,
                        "domain " + file->name() + ": membarrier is refused");
@@ -153,7 +154,7 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   std::erase_if(all, [](const auto& one) {
     return !one->is_ours() || (one.use_count() == 1 && !one->file().is_current());
   });
-  // Each try looks at all slots.
+  // Each try reads all slots.
   constexpr std::uint64_t most_between_tries = 500'000'000;
   std::uint64_t between_tries = 10'000'000;
   int slot = take_slot_of_present(*file);

@@ -21,7 +21,7 @@ struct lock_in_use;
 
 class attachment {
  public:
-  /// Of a slot that this thread has taken.
+  /// Attaches this thread with a slot that it has taken.
   attachment(std::shared_ptr<domain_file> file, int slot);
   /// Ends it, if it is this thread's.
   ~attachment();
@@ -45,8 +45,8 @@ class attachment {
   /// Ends the attachment. Locks that the thread still holds, and calls that are half done, are left
   /// as by a death.
   void end();
-  /// For another thread, which does something about what this one holds: unless this one is over,
-  /// calls `what`, and this one does not end meanwhile.
+  /// Called by another thread that changes the holds of this attachment: calls `what` unless the
+  /// attachment is over. The attachment does not end meanwhile.
   void unless_over(const std::function<void()>& what);
 
   // ---- which locks this thread holds, so that it does not wait for itself ----
@@ -62,8 +62,8 @@ class attachment {
   [[nodiscard]] bool may_hold(std::uint32_t line) const {
     return std::ranges::any_of(held_, [line](const hold& each) { return each.line == line; });
   }
-  /// Of the lock with that first line. Called by what unless_over() calls, so that no other thread
-  /// drops the handle meanwhile.
+  /// The thread's hold of the lock with that first line. Called inside of unless_over(), so that no
+  /// other thread drops the handle meanwhile.
   [[nodiscard]] std::optional<hold> own_hold(std::uint32_t line);
   /// Called when the record of the hold says so.
   void register_hold(hold now) {
@@ -94,16 +94,17 @@ class attachment {
   std::mutex end_;  // one ends, or somebody acts for one that has not ended
 };
 
-/// This thread's, made now if there is none; null if all slots are taken for so long. Throws
-/// domain_error (removed, full, …).
+/// This thread's attachment, made now if there is none; null if all slots are taken for so long.
+/// Throws domain_error (removed, full, …).
 [[nodiscard]] std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file,
                                                         const time_limit& how_long = {});
-/// This thread's, or null.
+/// This thread's attachment, or null.
 [[nodiscard]] std::shared_ptr<attachment> attachment_of_thread(const domain_file& file);
-/// This thread's, or for a moment the steward's if no slot is free. Throws domain_error (full).
+/// This thread's attachment, or for a moment the steward's if no slot is free. Throws domain_error
+/// (full).
 [[nodiscard]] std::shared_ptr<attachment> any_attachment(const std::shared_ptr<domain_file>& file);
 
-/// Deals with all deaths by this participant, and frees the slots of the dead. Returns how many.
+/// Handles all deaths as this participant, and frees the slots of the dead. Returns how many slots.
 int sweep(attachment& by);
 
 }  // namespace lockflight::detail

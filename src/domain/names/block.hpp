@@ -58,7 +58,7 @@ constexpr std::uint32_t lines_of_name(std::size_t length) {
   return at(file, line, i).load(std::memory_order_acquire);
 }
 inline void put(const domain_file& file, std::uint32_t line, std::uint32_t i, word value) {
-  // Release: a thread that finds it finds what it was made from.
+  // Release: a thread that reads this word sees the words that were written before it.
   at(file, line, i).store(value, std::memory_order_release);
 }
 
@@ -67,7 +67,7 @@ inline void put(const domain_file& file, std::uint32_t line, std::uint32_t i, wo
 [[nodiscard]] inline std::uint32_t words_without_name(const domain_class& c) {
   return c.words - c.name_lines * line_words;
 }
-/// No block from this line on.
+/// The line from which on there is no block.
 [[nodiscard]] std::uint32_t end_of_blocks(const domain_file& file);
 /// The number of the class of a block.
 [[nodiscard]] std::uint32_t class_of_block(const domain_file& file, std::uint32_t line);

@@ -1,12 +1,12 @@
 // A participant is *stuck* if it waits for a participant that is stuck. Begin with all
-// participants, and remove each that satisfies none of these rules, until none is removed. Those
-// that remain are stuck:
+// participants, and remove each that satisfies none of these rules, until none is removed. The
+// remaining participants are stuck:
 // - a waiter of a lock, a holder of which is stuck;
 // - a waiter of a semaphore all units of which are held, all of them by participants that are
-// stuck;
+//   stuck;
 // - a holder that guards a process, a descendant of which is stuck: `lockflight run` releases when
 //   its command has ended.
-// Each of them has a successor that is stuck, so a walk along successors ends in a circle.
+// Each stuck participant has a stuck successor, so a walk along successors ends in a circle.
 #include "domain/names/circle.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<lock_circle> circles_among(const std::vector<domain_lock>& locks,
                                                      const std::function<int(int)>& parent_of);
 
-/// From /proc.
+/// The parent of a process, from /proc.
 [[nodiscard]] int parent_of_process(int pid);
 
 }  // namespace lockflight::detail

@@ -42,7 +42,7 @@ std::uint32_t class_for(const domain_file& file, const domain_kind& kind,
 std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   domain_class& c = blocks::class_at(file, of_class);
   if (const std::uint32_t line = c.free; line != 0) {
-    // Else a second name would share its words.
+    // This is checked because otherwise a second name could share the block's words.
     if (blocks::class_of_block(file, line) != of_class ||
         blocks::read(file, line, blocks::serial_word) != 0)
       blocks::written_over(file);
@@ -61,7 +61,7 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   return line;
 }
 
-/// Of a block that another semaphore may have had.
+/// Initialises the words of a semaphore in a block that another semaphore may have had.
 void begin_semaphore_words(const domain_file& file, std::uint32_t line, int units) {
   const domain_class& c = blocks::class_at(file, blocks::class_of_block(file, line));
   const semaphore_words words =

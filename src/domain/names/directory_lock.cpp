@@ -30,7 +30,7 @@ void rebuild(const domain_file& file) {
   for (std::uint32_t line = first_line; line < end;) {
     domain_class& c = blocks::class_at(file, blocks::class_of_block(file, line));
     const bool is_used = std::binary_search(used.begin(), used.end(), line);
-    // The thread that was to forget it may have done half of that.
+    // The thread that was to remove the name may have done half of that.
     if (is_used && blocks::read(file, line, blocks::serial_word) == 0)
       blocks::put(file, line, blocks::serial_word, file.header().serials.fetch_add(1) + 1);
     if (!is_used) {
@@ -49,7 +49,7 @@ directory_lock::directory_lock(attachment& by, const time_limit& how_long) : fil
   const word us =
       word{file_.slot(by.slot()).life_now().incarnation} << 32 | (static_cast<word>(by.slot()) + 1);
   constexpr std::uint64_t ms = 1'000'000;
-  // Also for an attempt, since the right is held for microseconds.
+  // An attempt waits, too, since the right is held for microseconds.
   const time_limit until{
       std::min(std::max(how_long.until_ns, now_ns() + 100 * ms), now_ns() + 10'000 * ms),
       how_long.is_interrupted};

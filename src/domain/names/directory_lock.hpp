@@ -7,9 +7,10 @@
 
 namespace lockflight::detail {
 
-/// Taken and given back. If the last participant that had it died, what that one has left half done
-/// is put right first. Throws directory_is_busy if another one has it for longer than a caller with
-/// a deadline waits, and domain_error (system) if it does not go on.
+/// Takes the right, and gives it back at its end. If the last owner of the right died, the chains
+/// are repaired first. Throws directory_is_busy if another participant has the right for longer
+/// than a caller with a deadline waits, and domain_error (system) if that participant does not go
+/// on.
 class directory_lock {
  public:
   directory_lock(attachment& by, const time_limit& how_long);

@@ -26,7 +26,7 @@ int slot_of_this_thread(const detail::domain_file& file) {
 
 domain domain::open(std::string_view name, const domain_options& what) {
   auto file = detail::domain_file::open(name, what, true);
-  // As long as the deadline is ahead, its agent may be about to be started again.
+  // The agent may be about to be started again as long as the deadline is ahead.
   if (file->is_of_cluster() && !file->has_agent() &&
       file->cluster().deadline <= detail::boot_time())
     throw domain_error(domain_error::reason::missing,

@@ -1,4 +1,4 @@
-// Names are forgotten when their users ask for it, and when there is no room for others.
+// Names are removed when their users ask for it, and when there is no room for others.
 #include <algorithm>
 #include <ctime>
 #include <functional>
@@ -16,7 +16,7 @@ using rma::word;
 
 namespace {
 
-/// Frees the block of a name that nobody uses. False if the name has another lock by now.
+/// Frees the block of a name that is not in use. False if the name has another lock by now.
 bool take_out(const domain_file& file, std::string_view name, const found_lock& what) {
   domain_header& h = file.header();
   std::uint32_t before = 0;
@@ -29,7 +29,7 @@ bool take_out(const domain_file& file, std::string_view name, const found_lock& 
   if (line == 0 || blocks::read(file, line, blocks::serial_word) != what.serial) return false;
   h.tokens.store(
       std::max(h.tokens.load(), what.tokens_before + blocks::read(file, line, blocks::token_word)));
-  // First: a handle that acquires after us finds that this is not its lock any more.
+  // This comes first: a handle that acquires after us finds that this is not its lock any more.
   blocks::put(file, line, blocks::serial_word, 0);
   const word next = blocks::read(file, line, blocks::next_word);
   if (before == 0)
@@ -44,8 +44,8 @@ bool take_out(const domain_file& file, std::string_view name, const found_lock& 
   return true;
 }
 
-/// Forgets the units of a semaphore whose queue the caller holds, so that nobody takes a unit
-/// meanwhile. Null if that was done, else why not.
+/// Removes the units of a semaphore whose queue the caller holds, so that no participant takes a
+/// unit meanwhile. Null if that was done, else why not.
 const char* forget_units(attachment& by, std::string_view name, const found_lock& what,
                          bool on_request, const time_limit& how_long) {
   for (int unit = 0; unit < units_of_semaphore(what.parameters); ++unit) {
@@ -93,11 +93,11 @@ bool make_room(attachment& by, const time_limit& how_long) {
 
 const char* forget(attachment& by, std::string_view name, const found_lock& what, bool on_request,
                    const time_limit& how_long) {
-  // The agent writes to the words of names that nobody on this host uses.
+  // The agent writes to the words of names that are not in use on this host.
   if (by.file().is_of_cluster() && !by.file().is_agent())
     return "the agent alone forgets names of a cluster's domain";
   const auto lock = lock_at(by, what);
-  // A lock without attempts is waited for, mostly not for long, since nobody uses it.
+  // A lock without attempts is waited for, mostly not for long, since it is not in use.
   const std::function<bool()> is_late = [&] { return now_ns() >= how_long.until_ns; };
   try {
     const port_interrupt ends(by.port(), is_late);

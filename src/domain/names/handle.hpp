@@ -23,7 +23,7 @@ class handle {
   virtual ~handle() = default;
 
   [[nodiscard]] virtual bool acquire(mode as, limit patience) = 0;
-  /// With `none`: in whatever mode it is held.
+  /// Releases. `none` stands for the mode in which the handle holds.
   virtual void release(mode as) = 0;
   /// Throws domain_error (not_held, wrong_thread) unless release() can do its work.
   virtual void check_held(mode as) const = 0;

@@ -10,12 +10,12 @@ namespace lockflight::detail {
 
 const std::vector<domain_kind>& domain_kinds() {
   static const auto* const all = [] {
-    // For threads that outlive static objects.
+    // The list is never destroyed, because threads may outlive static objects.
     auto* const made = new std::vector<domain_kind>(lock::all::size);
     [&]<std::size_t... Part>(std::index_sequence<Part...>) {
       (make_kinds<Part, LOCKFLIGHT_PARTS>(*made), ...);
     }(std::make_index_sequence<LOCKFLIGHT_PARTS>{});
-    // Locks that need messages, which a domain does not have.
+    // Removes locks that need messages, which a domain does not have.
     std::erase_if(*made, [](const domain_kind& each) { return each.make == nullptr; });
     return made;
   }();

@@ -25,11 +25,11 @@ class any_robust : public catalogue::any_lock {
   [[nodiscard]] virtual bool owner_died() = 0;
   virtual void mark_consistent() = 0;
   virtual void abandon() = 0;
-  /// For another thread than the holder's: as if the participant had died that holds it with that
-  /// record.
+  /// Called by another thread than the holder's: takes the lock away as if the participant that
+  /// holds it with that record had died.
   virtual void abandon_from_elsewhere(rma::rank_t holder, int record) = 0;
   virtual void repair_if_needed() = 0;
-  /// Of a holder: which record says that it is held, and the coarse time since when.
+  /// The record by which the participant holds, and the coarse time since when.
   int held_record = -1;
   std::uint64_t held_since_ns = 0;
 };
@@ -52,12 +52,11 @@ void make_kinds(std::span<domain_kind> all);
 
 /// Every lock of the table that can be robust, in its order.
 [[nodiscard]] const std::vector<domain_kind>& domain_kinds();
-/// Of those. Throws domain_error (invalid), which names those that there are.
+/// The kind of that name among domain_kinds(). Throws domain_error (invalid), which names them all.
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);
-/// Of those and the kind of semaphores (semaphore_kind.hpp). Null if there is none.
+/// The kind of that name, also that of semaphores (semaphore_kind.hpp). Null if there is none.
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
-/// Of all parameters those that differ from what a domain's locks of that kind have unless
-/// something else is asked for: for show.
+/// The parameters that differ from the defaults of a domain's locks of that kind: for display only.
 [[nodiscard]] std::string without_defaults(const domain_kind& kind, const std::string& parameters);
 /// "local_budget=16,barge=2". Throws domain_error (invalid).
 [[nodiscard]] lock::parameter_values parse_parameters(std::string_view text);

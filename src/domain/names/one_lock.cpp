@@ -74,7 +74,8 @@ bool one_lock::take(mode as, limit patience) {
   return acquire_slowly(as, patience);
 }
 
-// This thread would wait for itself. If both share, it holds the lock once, by both handles.
+// For a thread that would wait for itself. If both of its handles share, the thread holds the lock
+// once, by both of them.
 [[gnu::noinline]] bool one_lock::join_own_share(mode as) {
   if (!me_->may_hold(at_->found.line)) return false;
   // Another thread that drops the handle that holds comes before this, or after it.
@@ -113,7 +114,7 @@ bool one_lock::take(mode as, limit patience) {
       check_interrupt();
   }
   if (!at.is_current()) [[unlikely]] {
-    // Forgotten meanwhile; its words may have become another lock's.
+    // The name was removed meanwhile, and the words may have become another lock's.
     if (had) at.lock->release(as);
     return had = false;
   }
@@ -146,8 +147,8 @@ bool one_lock::take(mode as, limit patience) {
     at.lock->release(as);
     throw;
   }
-  // Whether a holder died inside is said by the name's own words. The lock's mark is also set if
-  // one died while it waited for other hosts, and means nothing here.
+  // The name's own words say whether a holder died inside. The lock's mark is also set if a
+  // participant died while it waited for other hosts, and has no meaning here.
   if (entered && as == mode::exclusive && at.lock->owner_died()) at.lock->mark_consistent();
   if (!entered) at.lock->release(as);
   return entered;
@@ -179,14 +180,16 @@ bool one_lock::take(mode as, limit patience) {
   }
 }
 
-// Attached, and with a handle of the lock that has our name now. False if there is no slot in time.
+// Attaches the thread, and makes a handle of the lock that has our name now. False if there is no
+// slot in time.
 bool one_lock::start(const time_limit& how_long) {
   if (me_ && !me_->is_ours()) wrong_thread();
   if (held_ != mode::none) refuse_second_hold("this handle holds it already");
   if (is_stale_) file_->throw_removed();
   if (!me_) use(attach_thread(file_, how_long));
   if (!me_) return false;
-  // Before the thread can hold: nobody learns of a death at any moment from here on.
+  // This comes before the thread can hold: no later holder learns of a death at any moment from
+  // here on.
   if (guards_nothing_) [[unlikely]]
     say_finished(true);
   if (is_usable()) return true;
@@ -209,7 +212,7 @@ void one_lock::use(std::shared_ptr<attachment> made) {
   me_.swap(made);
 }
 
-// For a holder, once a second: else it would hold what excludes nobody.
+// Called for a holder once a second: a lock in a file without its path excludes no newcomer.
 [[gnu::noinline]] bool one_lock::is_in_present_domain() {
   constexpr std::uint64_t check_every_ns = 1'000'000'000;
   check_at_ns_ = at_->lock->held_since_ns + check_every_ns;
@@ -271,7 +274,8 @@ void one_lock::leave_share() {
   if (std::exchange(has_finished_, false)) say_finished(false);
 }
 
-// As after a death, other hosts are told so as well.
+// Gives back the lock, which is not registered as held. `as_death`: as after a death, which other
+// hosts learn of as well.
 void one_lock::give_back_unregistered(lock_in_use& at, bool as_death) {
   if (at.across && at.is_current() && !as_death) at.across->leave();
   at.lock->release(std::exchange(held_, mode::none));
@@ -281,7 +285,7 @@ void one_lock::give_back_unregistered(lock_in_use& at, bool as_death) {
     joined_.reset();
 }
 
-// The thread that holds may be anywhere; its participant's lock is taken away as after a death.
+// Takes the lock away from the thread that holds, wherever that is, as after a death.
 void one_lock::drop_from_elsewhere() {
   if (me_->is_over()) return;  // also in a child, which may have the mutex of unless_over locked
   const auto us = any_attachment(file_);
@@ -356,7 +360,7 @@ void one_lock::ask_now() {
   if (me_ && !me_->is_over()) me_->port().ask_now();
 }
 
-// A child may call this for its parent, which holds. One that vfork has made passes for its parent.
+// A child may call this for its parent, which holds. A child of vfork passes for its parent.
 void one_lock::extend_to_this_process() noexcept {
   if (held_ == mode::none || (!me_->is_ours() && !me_->is_of_parent())) return;
   domain_slot_page& ours = file_->slot(me_->slot());

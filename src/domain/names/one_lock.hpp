@@ -20,19 +20,20 @@
 namespace lockflight::detail {
 
 /// The lock that has a name now, as a handle uses it. Other handles of the same thread that share
-/// the lock meanwhile hold by it as well: the thread holds the lock once.
+/// the lock meanwhile hold by this object as well: the thread holds the lock once.
 struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
   found_lock found;
   const std::atomic<rma::word>* serial = nullptr;  // of the lock that has these words
   std::unique_ptr<any_robust> lock;
   std::optional<across_hosts> across;  // of a cluster's domain
-  /// Handles that hold by it. Another thread may drop one of them.
+  /// The number of handles that hold by this object. Another thread may drop one of them.
   std::atomic<int> holders{0};
-  /// Another thread has dropped the last of them, so that `lock` says more than its record.
+  /// True if another thread has dropped the last of them: `lock` then still says that it is held,
+  /// and its record does not.
   std::atomic<bool> is_taken_away{false};
 
   [[nodiscard]] bool is_current() const {
-    // Acquire: what the word says was there before we had the lock.
+    // Acquire: the writes before that of the word are visible to us.
     return serial->load(std::memory_order_acquire) == found.serial;
   }
 };
@@ -47,7 +48,7 @@ class one_lock final : public handle {
 
   [[nodiscard]] bool acquire(mode as, limit patience) override;
   void release(mode as) override;
-  /// The same for a semaphore, whose own calls have the probes.
+  /// As acquire(), for a semaphore, whose own calls have the probes.
   [[nodiscard]] bool take(mode as, limit patience);
   void give(mode as) {
     check_held(as);
@@ -95,10 +96,10 @@ class one_lock final : public handle {
 
   // ---- for a semaphore, which is made of such handles ----
 
-  /// Of the lock that the handle used last; null if it has not used one.
+  /// The lock that the handle used last; null if it has not used one.
   [[nodiscard]] const found_lock* found() const { return at_ ? &at_->found : nullptr; }
   [[nodiscard]] domain_file& file() const { return *file_; }
-  /// Of this thread, once the handle has acquired.
+  /// The port of this thread, once the handle has acquired.
   [[nodiscard]] domain_port& port() const { return me_->port(); }
   /// Whether an attempt needs no other host.
   [[nodiscard]] bool is_at_hand() const;

@@ -31,7 +31,7 @@ std::shared_ptr<domain_file> open_present_domain(const domain_file& former,
   if (!there->is_current()) return there;  // it has been removed since, and the caller asks again
   constexpr std::uint64_t ms = 1'000'000;
   const std::uint64_t at_most = shm::detail::ns_from_now(10'000 * ms);
-  // Also for an attempt, since a remover takes microseconds.
+  // An attempt waits, too, since a remover takes microseconds.
   const time_limit how_long{std::max(given.until_ns, shm::detail::ns_from_now(100 * ms)),
                             given.is_interrupted};
   while (is_removed(*there) && there->is_current()) {

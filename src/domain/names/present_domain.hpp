@@ -8,9 +8,9 @@
 
 namespace lockflight::detail {
 
-/// The domain that has the name of `former` now, made if there is none. Null if somebody is
-/// removing it for longer than that. Throws domain_error (removed) if there is none that is the
-/// same to this process, and domain_error (system) if its remover does not go on.
+/// The domain that has the name of `former` now, made if there is none. Null if its removal by
+/// another process takes longer than the given time. Throws domain_error (removed) if no domain is
+/// the same to this process, and domain_error (system) if the remover does not go on.
 [[nodiscard]] std::shared_ptr<domain_file> open_present_domain(const domain_file& former,
                                                                const time_limit& given);
 

@@ -32,7 +32,7 @@ namespace lockflight::detail::probes {
 
 // Of a lock or of a semaphore: `Handle` has name(), kind_name() and taken_events().
 
-/// After a release.
+/// Fires the probes after a release.
 template <class Handle>
 [[gnu::always_inline]] inline void after_release(Handle& of) {
   if (of.taken_events().has_repaired) [[unlikely]]
@@ -40,7 +40,7 @@ template <class Handle>
   released(of.name().c_str(), of.kind_name());
 }
 
-/// Around an acquire.
+/// Fires the probes around an acquire.
 template <class Handle>
 class around_acquire {
  public:

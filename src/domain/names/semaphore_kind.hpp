@@ -14,18 +14,18 @@
 namespace lockflight::detail {
 
 constexpr int most_units = 1024;
-/// Of the name of a unit, behind that of its semaphore: a new line and a number.
+/// The suffix of a unit's name after its semaphore's name: a new line and a number.
 constexpr std::size_t longest_unit_suffix = 5;
 
-/// Of the queue: `flight` in strict order of arrival, and a line of the semaphore's own words. It
-/// is not among domain_kinds(), since only a semaphore makes it.
+/// The kind of the queue: `flight` in strict order of arrival, and a line of the semaphore's own
+/// words. It is not among domain_kinds(), since only a semaphore makes it.
 [[nodiscard]] const domain_kind& semaphore_kind();
-/// Of a unit, which nobody shares.
+/// The kind of a unit, which is never shared.
 [[nodiscard]] const domain_kind& unit_kind();
 [[nodiscard]] inline bool is_semaphore(const domain_kind& kind) {
   return &kind == &semaphore_kind();
 }
-/// "units=3", and back.
+/// The text "units=3", and the number of units of such a text.
 [[nodiscard]] std::string parameters_of_semaphore(int units);
 [[nodiscard]] int units_of_semaphore(const std::string& parameters);
 /// "a semaphore of 3 units"; for another kind its name: "a flight-rw".

@@ -96,7 +96,7 @@ class several_locks final : public handle {
   void interrupt_with(const std::function<bool()>& is_interrupted) override {
     for (const auto& each : locks_) each->interrupt_with(is_interrupted);
   }
-  // All of them are used by one thread, which waits in one at a time.
+  // All locks are used by one thread, which waits for one at a time.
   void ask_now() override {
     for (const auto& each : locks_) each->ask_now();
   }
@@ -116,8 +116,8 @@ class several_locks final : public handle {
   void finish() noexcept override { locks_.front()->finish(); }
 
  private:
-  // In reverse, so that a waiter that wants them all waits in one queue. All of them, also if one
-  // fails, which the caller is told afterwards.
+  // Releases in reverse order, so that a waiter that wants all of them waits in one queue. Releases
+  // all of them also if one release fails; the caller gets that error afterwards.
   void release_all() {
     std::exception_ptr failed;
     while (held_ > 0) {

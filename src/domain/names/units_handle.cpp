@@ -4,12 +4,12 @@
 // lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the
 // invariants S1 to S4. Here beside these:
 //
-// S5. What the head cannot see by itself it looks for: it examines the holders of units at least
-//     every 45 ms while it waits, and tries the units once a second in any case, since a holder may
-//     be stopped between the two steps of a release.
-// S6. A head that is stopped delays nobody for longer than a second: the waiters of the queue see
-//     that, on its own host, and take free units without the queue (S1). `head_waits` may be left
-//     set by a head that died; each head clears it.
+// S5. The head polls for changes of which it is not notified: it examines the holders of units at
+//     least every 45 ms while it waits, and tries the units once a second in any case, since a
+//     holder may be stopped between the two steps of a release.
+// S6. A head that is stopped delays no waiter for longer than a second: the waiters of the queue
+//     on its own host see that it is stopped, and take free units without the queue (S1).
+//     `head_waits` may be left set by a head that died; each head clears it.
 #include <algorithm>
 #include <optional>
 
@@ -85,7 +85,7 @@ class units_handle final : public handle {
   [[nodiscard]] int units() const override { return static_cast<int>(units_.size()); }
   [[nodiscard]] int unit() const override { return held() == mode::none ? -1 : unit_; }
 
-  // As those of the lock that is the unit which is held, or was held last.
+  // The token of the unit that is held, or was held last.
   [[nodiscard]] std::vector<std::uint64_t> tokens() const override {
     return {last() != nullptr ? last()->token() : 0};
   }
@@ -263,7 +263,8 @@ void units_handle::free_unit() {
   unit_ = -1;
 }
 
-// Sequentially consistent: after the unit is free, and before the bell's sleepers are counted.
+// The add is sequentially consistent: it comes after the unit is free, and before the bell's
+// sleepers are counted.
 void units_handle::note_release() {
   if (queue_.found() == nullptr) return;
   const std::uint32_t word = words().released;
@@ -304,7 +305,7 @@ bool units_handle::is_to_leave_queue() {
   return goes_around_ = is_head_stopped_beside_a_free_unit();
 }
 
-// Asked about once a second by each waiter of the queue.
+// Called about once a second by each waiter of the queue.
 bool units_handle::is_head_stopped_beside_a_free_unit() {
   if (queue_.found() == nullptr) return false;
   const domain_file& file = queue_.file();
@@ -371,7 +372,7 @@ head_step units_handle::take_as_head(rma::deadline until, std::uint64_t since_ns
   return lock::wait_as_head(us);
 }
 
-// Nothing if all units are at hand, as on one machine.
+// Returns nothing if all units are at hand, as on one machine.
 std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
   const int elsewhere = units_elsewhere();
   if (elsewhere == 0) return std::nullopt;

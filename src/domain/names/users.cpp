@@ -15,7 +15,7 @@ namespace {
 
 using lock::record;
 
-/// The mode of a record that says that somebody holds or waits; nothing for another one.
+/// The mode of a record whose participant holds or waits; nothing for another record.
 std::optional<mode> mode_of(record of) {
   switch (of.get(record::phase)) {
     case record::holding:
@@ -86,9 +86,9 @@ void show_among_hosts(const domain_file& file, std::uint32_t line, domain_lock& 
   std::erase_if(one.users, [](const lock_user& each) { return each.dead; });
 }
 
-/// Of the locks that a semaphore consists of its users see one: those that use its queue wait, and
-/// those that hold a unit hold. A participant that is about to take a unit, or has just taken it,
-/// has the queue as well.
+/// Adds the users of a unit to those of its semaphore. The users of the queue wait, and the holders
+/// of units hold. A participant that is about to take a unit, or has just taken it, has the queue
+/// as well.
 void add_unit(int unit, const domain_lock& its, domain_lock& to) {
   for (lock_user user : its.users) {
     if (user.waits()) continue;
@@ -103,7 +103,7 @@ void add_unit(int unit, const domain_lock& its, domain_lock& to) {
   to.owner_died = to.owner_died || its.owner_died;
 }
 
-/// Makes of the directory's entry of the queue the semaphore that users know.
+/// Changes the directory's entry of the queue to the semaphore that users know.
 void show_as_semaphore(domain_lock& queue) {
   queue.units = units_of_semaphore(queue.parameters);
   queue.token = 0;

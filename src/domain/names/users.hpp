@@ -14,9 +14,8 @@ namespace lockflight::detail {
 
 using named_locks_found = std::vector<std::pair<std::string, found_lock>>;
 
-/// The given locks of the directory as their users know them, in the order of their names: a
-/// semaphore is one of them, and its units are not. Its users are those of the units that are
-/// given.
+/// The given locks of the directory as their users know them, in the order of their names. A
+/// semaphore is one entry, and its units have none. Its users are those of the given units.
 [[nodiscard]] std::vector<domain_lock> locks_as_users_see(const domain_file& file,
                                                           const named_locks_found& found);
 /// The users of that name on this host.

@@ -32,7 +32,7 @@ inline int call(int fd, off_t offset, int command, short& type) {
 }
 }  // namespace of_byte
 
-/// Waits for nobody. Async-signal-safe, as the others are.
+/// Tries to lock the byte, without waiting. Async-signal-safe, as the other functions here.
 [[nodiscard]] inline byte_lock lock_byte(int fd, off_t offset) {
   short type = F_WRLCK;
   if (of_byte::call(fd, offset, F_OFD_SETLK, type) == 0) return byte_lock::taken;
@@ -47,7 +47,7 @@ inline void unlock_byte(int fd, off_t offset) {
   short type = F_UNLCK;
   static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));
 }
-/// Whether another open file has locked it; nothing if the kernel does not say.
+/// Whether another open file has locked the byte; nothing if the kernel does not say.
 [[nodiscard]] inline std::optional<bool> is_byte_locked(int fd, off_t offset) {
   short type = F_WRLCK;
   if (of_byte::call(fd, offset, F_OFD_GETLK, type) != 0) return std::nullopt;

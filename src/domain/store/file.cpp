@@ -30,13 +30,13 @@ constexpr std::uint32_t abi = sizeof(domain_slot_page) << 16 | sizeof(domain_hea
 
 std::string why(int error) { return std::generic_category().message(error); }
 
-/// Of what never changes.
+/// The checksum of the words of the header that never change.
 std::uint64_t check_of(const domain_header& h) {
   return fnv1a({reinterpret_cast<const char*>(&h), offsetof(domain_header, check)});
 }
 
-/// Tokens of a domain that is made later are greater: a thousand fit into a microsecond, and nobody
-/// acquires as often.
+/// The first token. Tokens of a domain that is made later are greater: a thousand fit into a
+/// microsecond, and locks are not acquired as often.
 std::uint64_t first_token() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   constexpr int shift = 10;
@@ -45,8 +45,8 @@ std::uint64_t first_token() {
          << shift;
 }
 
-/// posix_fallocate, again after each signal that interrupts it. A limit of the size of files is an
-/// error, too, and sends no SIGXFSZ.
+/// Calls posix_fallocate, again after each signal that interrupts it. A limit of the size of files
+/// is an error, too, and sends no SIGXFSZ.
 int allocate(int fd, std::size_t offset, std::size_t bytes) {
   sigset_t limit;
   sigset_t before;
@@ -90,8 +90,8 @@ void fill(int fd, const domain_options& what, const domain_place& at) {
   munmap(base, page);
 }
 
-/// A file that has no name yet, or one that nobody looks for where the file system has no files
-/// without names, or /proc, through which they get one, is not there.
+/// A file that has no name yet. It has a temporary name if the file system has no files without
+/// names, or if /proc, through which they get one, is not there.
 class new_file {
  public:
   explicit new_file(const domain_place& at) {
@@ -140,8 +140,9 @@ class new_file {
   std::string temporary_;
 };
 
-/// Without its name until it is complete. None if the caller is to look again: somebody else has
-/// made it meanwhile, or has dropped the folder.
+/// Creates a domain's file, which gets its name only when it is complete. Returns none if the
+/// caller is to look for the file again: another process has made it meanwhile, or has dropped the
+/// folder.
 descriptor create(const domain_place& at, const domain_options& what) {
   const auto cannot = [&](int error) {
     return domain_error(error == ENOSPC ? domain_error::reason::full : domain_error::reason::system,
@@ -181,8 +182,8 @@ void check_options(const domain_options& what) {
   if (!what.group.empty() && what.mode != 0660) refuse("group '" + what.group + "'", "mode 0660");
 }
 
-// The files that this process maps, until their objects are gone. A fork waits until nobody changes
-// the list; its child goes through it, and may not count references.
+// The files that this process maps, until their objects are gone. A fork waits until no thread
+// changes the list; the child goes through the list, and may not count references.
 struct mapped_file {
   domain_file* it;
   std::uint64_t device, inode;
@@ -297,7 +298,7 @@ int domain_file::fd() const {
   return mine;
 }
 
-// Only system calls and our own words: this is called before all else in a child.
+// This uses only system calls and our own words, because it is called before all else in a child.
 void domain_file::reopen_in_child(bool owns_descriptors) noexcept {
   for (auto& each : locked_) each.store(false, std::memory_order_relaxed);
   new (&taking_) std::mutex;  // another thread of the parent may have had it
@@ -315,8 +316,8 @@ void domain_file::reopen_in_child(bool owns_descriptors) noexcept {
   }
 }
 
-// Only system calls. By its descriptor, since the path may be gone, or by its path, since /proc may
-// not be there.
+// This uses only system calls. It opens the file by its descriptor, since the path may be gone, or
+// by its path, since /proc may not be there.
 int domain_file::opened_again(int from) const noexcept {
   char path[32] = "/proc/self/fd/";
   char* end = path + 14;
@@ -436,8 +437,9 @@ std::optional<bool> domain_file::is_guard_locked(int number) const {
   return is_byte_locked(fd(), byte_of_guard(number, incarnation));
 }
 
-// Only system calls: this is called between vfork and exec. The descriptor is left open, and stays
-// open in what the process becomes. Read only: what it becomes may be another user's.
+// This uses only system calls, because it is called between vfork and exec. The descriptor stays
+// open, also in the program that the process becomes. It can only read, since that program may be
+// another user's.
 void domain_file::lock_guard(int number, std::uint32_t incarnation) const noexcept {
   constexpr int out_of_the_way = 10;  // as shells do
   const int first = ::open(where_.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -484,14 +486,14 @@ bool domain_file::is_current() const {
   const bool has_file = fstat(fd_.load(), &s) == 0 && is_file(s.st_dev, s.st_ino);
   if (has_file && s.st_nlink == 0) return false;
   if (lstat(where_.path.c_str(), &s) == 0) return is_file(s.st_dev, s.st_ino);
-  // A path that we cannot follow, or not from here, says nothing: this process may have dropped its
-  // rights, or have another root. Nor does one that leads nowhere, if the file was only moved. Only
-  // without our descriptor, which the program may have closed, we know no better.
+  // A path that we cannot follow proves nothing: this process may have dropped its rights, or have
+  // another root, or the file was only moved. Our descriptor decides then, unless the program has
+  // closed it.
   return has_file;
 }
 
 std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
-  // A file that is not ours to trust is refused with a line, not passed over.
+  // A file that we cannot trust is refused with a message, not skipped.
   descriptor fd = open_place(at);
   if (!fd) return nullptr;
   const closed_in_children until_it_is_mapped(fd.get());

@@ -26,13 +26,14 @@ class domain_file {
   domain_file(const domain_file&) = delete;
   domain_file& operator=(const domain_file&) = delete;
 
-  /// Shared by all of this process that open the same file. It exists or, if it may be, is made.
+  /// Opens a domain's file, or makes it if that is allowed. All threads of this process that open
+  /// the same file share the object.
   static std::shared_ptr<domain_file> open(std::string_view name, const domain_options& what,
                                            bool may_be_made);
-  /// The file of a cluster's domain, which its agent makes and nobody else.
+  /// Opens the file of a cluster's domain, which only the agent makes.
   static std::shared_ptr<domain_file> open_as_agent(std::string_view name,
                                                     const domain_options& create);
-  /// The same of a place. Null if nothing is there.
+  /// Opens the file at a place. Null if there is none.
   static std::shared_ptr<domain_file> open_at(const domain_place& at);
 
   [[nodiscard]] const std::string& name() const { return where_.name; }
@@ -53,7 +54,7 @@ class domain_file {
   [[nodiscard]] shm::detail::bell& bell(std::uint32_t i) const {
     return at<shm::detail::bell>(bells_at)[i % bells];
   }
-  /// Of the words of locks, by their line.
+  /// The bell of the words of locks, by their line.
   [[nodiscard]] shm::detail::bell& bell_of_line(std::uint32_t line) const {
     return bell(number_of_bell(line));
   }
@@ -117,7 +118,7 @@ class domain_file {
   /// is locked that stands for what the slot's participant guards.
   void lock_guard(int number, std::uint32_t incarnation) const noexcept;
   [[nodiscard]] std::optional<bool> is_guard_locked(int number) const;
-  /// Whether somebody has the right to remove the file (removal_right).
+  /// Whether a process has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
   /// Called by the agent of a cluster's domain. True if the agent is the only one on this host; it
   /// is so as long as this process lives. Throws domain_error (system).
@@ -129,8 +130,8 @@ class domain_file {
   /// The address at which this process maps the file's first page.
   [[nodiscard]] const void* address() const { return head_; }
 
-  /// Throws domain_error (damaged) if somebody has made the file shorter or written over what never
-  /// changes. Asked where time does not matter.
+  /// Throws domain_error (damaged) if another process has made the file shorter, or has written
+  /// over the words that never change. Called where time does not matter.
   void check() const;
   /// Whether the file still has its path, as far as this process can know.
   [[nodiscard]] bool is_current() const;
@@ -139,8 +140,8 @@ class domain_file {
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
     return device == device_ && inode == inode_;
   }
-  /// In a child: an open file of its own, since the kernel keeps what a dead parent had locked as
-  /// long as a child has that open.
+  /// Gives a child an open file of its own, since the kernel keeps the bytes that a dead parent had
+  /// locked as long as a child has the parent's open file.
   void reopen_in_child(bool owns_descriptors) noexcept;
   /// True once in each process image.
   [[nodiscard]] bool is_new_to_image() { return known_to_.exchange(image()) != image(); }
@@ -153,7 +154,7 @@ class domain_file {
     return reinterpret_cast<T*>(head_ + offset);
   }
   [[nodiscard]] int fd() const;
-  /// The same file as another open one, or -1.
+  /// Opens the same file once more. Returns the new descriptor, or -1.
   [[nodiscard]] int opened_again(int from) const noexcept;
   [[nodiscard]] std::byte* map_slots(unsigned number) const;
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;

@@ -28,7 +28,7 @@ struct of_process {
 of_process* forked;
 bool kernel_wipes = false;
 
-// Puts right what the parent has left, before anything else of ours is used.
+// Brings the state that the parent has left into order, before anything else of ours is used.
 void begin_child(bool owns_descriptors) {
   for (auto* const each : forked->in_children)
     if (each != nullptr) each(owns_descriptors);
@@ -74,7 +74,7 @@ of_process& this_process() {
   return *ours;
 }
 
-// In a child that no fork handler knows of. One thread begins it; others wait until that is done.
+// Begins a child that no fork handler knows of. One thread does this; others wait until it is done.
 void begin_unannounced_child(image_words& page) {
   std::uint32_t found = nothing_done;
   if (page.child.compare_exchange_strong(found, at_work)) {

@@ -1,10 +1,10 @@
-// State that a process has once, and each child of it anew.
+// State that each process has once; a child begins with new state.
 //
 // Invariants:
 // - `image_page` is wiped by the kernel in each child that gets a copy of this process's memory,
 //   whichever function has made it: fork(), _Fork(), clone() or clone3(). So a child never takes
-//   what is its parent's for its own, also if none of its fork handlers were called. Where the
-//   kernel cannot wipe pages (before Linux 4.14), the handlers do it.
+//   its parent's state for its own, also if none of its fork handlers were called. If the kernel
+//   cannot wipe pages (before Linux 4.14), the handlers do it.
 // - A child that shares the memory, as that of vfork() does, is its parent here.
 #pragma once
 
@@ -38,8 +38,8 @@ inline constinit std::atomic<image_words*> image_page{&no_image};
 /// its own, so that it may close what its parent has left open. At most four.
 void call_in_children(void (*what)(bool owns_descriptors));
 
-/// While it exists, a child of a fork closes the descriptor: else it would keep what the parent has
-/// locked. For up to 64 at a time.
+/// While this object exists, a child of a fork closes the descriptor, which would otherwise keep
+/// the bytes that the parent has locked. There may be 64 such objects at a time.
 class closed_in_children {
  public:
   explicit closed_in_children(int fd);

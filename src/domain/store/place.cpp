@@ -53,7 +53,8 @@ const char* chosen_folder() {
   return given;
 }
 
-/// Only root can write to /run, so nobody can take root's place there. It is used if it is memory.
+/// Whether root's domains lie in /run: they do if /run is memory. Only root can write to /run, so
+/// no other user can take root's place there.
 bool root_has_run() {
   struct stat s {};
   struct statfs f {};
@@ -61,8 +62,8 @@ bool root_has_run() {
          statfs("/run", &f) == 0 && f.f_type == TMPFS_MAGIC;
 }
 
-/// Not $XDG_RUNTIME_DIR: a session has it and a cron job of the same user has not, and both must
-/// find the same domain.
+/// The folder of private domains. It is not in $XDG_RUNTIME_DIR: a session has that and a cron job
+/// of the same user has not, and both must find the same domain.
 std::string private_folder() {
   if (const char* const given = chosen_folder())
     return std::string(given) + "/lockflight-" + std::to_string(geteuid());
@@ -128,7 +129,8 @@ bool is_own_folder(const struct stat& s) {
   return S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 022) == 0;
 }
 
-/// Another user could have put the file there. Only a member can give a file to a group.
+/// Why we cannot trust the file, which another user could have put there; empty if we can. Only a
+/// member can give a file to a group.
 std::string what_is_wrong(const struct stat& s, const domain_place& at) {
   if (!S_ISREG(s.st_mode)) return "is no regular file";
   const bool is_private = at.mode == 0600;
@@ -245,7 +247,7 @@ removal_right::removal_right(const domain_place& at) : at_(at) {
     if (got == byte_lock::refused)
       throw domain_error(domain_error::reason::system, at_.path + ": cannot be locked: " +
                                                            std::generic_category().message(errno));
-    // Else another remover has taken the path away meanwhile.
+    // If our file is not at its path, another remover has taken the path away meanwhile.
     if (got == byte_lock::taken && is_at_path()) return;
     file_ = {};
     if (got == byte_lock::anothers) shm::detail::sleep_for_ns(between_ns);
@@ -256,7 +258,8 @@ removal_right::removal_right(const domain_place& at) : at_(at) {
 
 bool removal_right::unlink() {
   if (!is_at_path()) return false;
-  // Files that an agent has left beside it. A living agent keeps the domain from being removed.
+  // Removes the files that an agent has left beside the domain's. A living agent prevents the
+  // removal of the domain.
   if (is_cluster_name(at_.name)) unlink_files_beside(at_);
   if (::unlink(at_.path.c_str()) == 0) return true;
   if (errno == ENOENT) return false;
@@ -320,12 +323,13 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
     throw domain_error(domain_error::reason::disagrees,
                        "domain " + std::string(name) + " " + how + " (accepted: " + accepted + ")");
   };
-  // Else a member of one of our groups could take the place of what everybody uses unnamed.
+  // The default domain is always private: otherwise a member of one of our groups could take the
+  // place of the domain that is used without a name.
   if (name == default_domain && mode == 0) mode = 0600;
   auto all = find_places(name);
   if (mode == 0) {
-    // Without being told so, nobody leaves an own domain for one that others have made, and root
-    // uses none of groups that it is not in.
+    // Without a mode, a user's own domain comes before one that others have made, and root uses no
+    // domain of a group that it is not in.
     if (!all.empty() && all.front().mode == 0600) return all.front();
     const auto ours = our_groups();
     std::erase_if(all, [&](const domain_place& at) {
@@ -344,7 +348,7 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
     disagree("exists more than once: " + joined(paths),
              "a mode, 0600 or 0660, and a group that say which is meant");
   }
-  // Somebody else's domain of that name is no reason not to have an own one.
+  // Another user's domain of that name does not prevent an own one.
   struct stat s {};
   if (mode != 0 && !all.empty() && all.front().mode != mode &&
       lstat(all.front().path.c_str(), &s) == 0 && s.st_uid == geteuid())

@@ -17,7 +17,8 @@
 
 namespace lockflight::detail {
 
-/// Of the file's layout, and of the protocols of the locks in it: grows with each change of either.
+/// The number of the format: it grows with each change of the file's layout, or of the protocols of
+/// the locks in it.
 constexpr int format = 4;
 
 struct domain_place {
@@ -27,11 +28,11 @@ struct domain_place {
   gid_t group = 0;  ///< of a shared one
 };
 
-/// The user's own, in $LOCKFLIGHT_DOMAINS, or for root in /run, or in /dev/shm.
+/// The place of a user's own domain: in $LOCKFLIGHT_DOMAINS, or for root in /run, or in /dev/shm.
 [[nodiscard]] domain_place private_place(std::string_view name);
 [[nodiscard]] domain_place shared_place(std::string_view name, gid_t group);
 
-/// The names of clusters' domains begin with it. No other domain has a colon in its name.
+/// The prefix of the names of clusters' domains. No other domain has a colon in its name.
 constexpr std::string_view cluster_prefix = "etcd:";
 [[nodiscard]] constexpr bool is_cluster_name(std::string_view name) {
   return name.starts_with(cluster_prefix);
@@ -44,7 +45,7 @@ void check_domain_name(std::string_view name);
 [[nodiscard]] gid_t group_of(const std::string& given);
 
 /// A descriptor of the file, 3 or above, or none if there is no file. Throws domain_error (damaged)
-/// for a file that is not ours to trust: it names the file, its owner and the way out.
+/// for a file that we cannot trust: the error names the file, its owner and the remedy.
 [[nodiscard]] descriptor open_place(const domain_place& at);
 
 /// Removes the sockets and records of agents of a cluster's domain.
@@ -52,16 +53,16 @@ void unlink_files_beside(const domain_place& at);
 
 /// The right to take away the path of a domain's file. One open file has it at a time, and the
 /// kernel takes it from a process that ends. So while we have it, no other remover takes the path
-/// away, and nobody else can make a domain there: the file that we looked at is the one that we
-/// remove.
+/// away, and no other process can make a domain there: the file that we have checked is the one
+/// that we remove.
 class removal_right {
  public:
-  /// Of the file that is there now. Throws domain_error (held) if another process has had the right
-  /// for a second, and as open_place does.
+  /// Takes the right for the file that is there now. Throws domain_error (held) if another process
+  /// has had the right for a second, and as open_place does.
   explicit removal_right(const domain_place& at);
   /// Whether there is a file.
   explicit operator bool() const { return static_cast<bool>(file_); }
-  /// Takes the path away. False if something else than a remover has done so. Throws domain_error
+  /// Takes the path away. False if a process that is no remover has done so. Throws domain_error
   /// (system).
   bool unlink();
 
