@@ -19,8 +19,8 @@ namespace lockflight::mpi::detail {
 /// OMPI_MCA_osc for Open MPI 4.1 where its own choice fails (environment.cpp).
 inline constexpr const char* osc_that_works = "sm,pt2pt";
 
-/// Whether the MPI is Open MPI 4, some of whose faults the fabric avoids. The library says so, not
-/// mpi.h: what was compiled for Open MPI 4 runs on Open MPI 5 as well.
+/// Whether the MPI is Open MPI 4, some of whose faults the fabric avoids. The library decides, not
+/// mpi.h: a program that was compiled for Open MPI 4 runs on Open MPI 5 as well.
 [[nodiscard]] inline bool is_open_mpi_4() {
 #if defined(OPEN_MPI)
   static const bool is = [] {
@@ -35,8 +35,8 @@ inline constexpr const char* osc_that_works = "sm,pt2pt";
 #endif
 }
 
-/// A communicator as a number that headers without mpi.h can name: Fortran's, or in the standard's
-/// binary interface, which has no Fortran, the one that it has for C.
+/// A communicator as a number that headers without mpi.h can use: Fortran's number, or the number
+/// for C in the standard's binary interface, which has no Fortran.
 [[nodiscard]] inline int number_of(MPI_Comm communicator) {
 #if defined(MPI_ABI)
   return MPI_Comm_toint(communicator);
@@ -243,7 +243,8 @@ class window {
   ~window() {
     if (handle_ != MPI_WIN_NULL) MPI_Win_free(&handle_);
   }
-  /// Of one that not all of its ranks have: freeing it would wait for ever.
+  /// Drops the window without freeing it: if not all of its ranks have it, freeing would wait for
+  /// ever.
   void leave() { handle_ = MPI_WIN_NULL; }
 
   [[nodiscard]] MPI_Win get() const { return handle_; }

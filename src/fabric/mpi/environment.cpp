@@ -25,7 +25,7 @@ std::string_view value(const char* name) {
 /// it is initialised.
 void choose_component() {
   if (!detail::is_open_mpi_4()) return;
-  // A network whose cards have atomics of their own is Open MPI's to choose for.
+  // Open MPI chooses the component for a network whose cards have atomics of their own.
   std::error_code none;
   const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
   const bool has_cards = !none && cards != std::filesystem::directory_iterator();

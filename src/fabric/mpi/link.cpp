@@ -34,8 +34,8 @@ link::~link() {
   for (auto& [lines, column] : columns_) MPI_Type_free(&column);
 }
 
-// All are of the accumulate family, gets and puts too: only those are atomic with each other, word
-// by word (C1, C3).
+// All operations are of the accumulate family, gets and puts too: only those are atomic with each
+// other, word by word (C1, C3).
 void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
                 rma::word* result) {
   operation& s = begin(home);

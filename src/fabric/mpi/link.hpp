@@ -23,7 +23,7 @@ constexpr bool spins_in_flush = false;
 constexpr bool spins_in_flush = true;
 #endif
 
-/// Posted operations, messages and progress of one rank. Two ways to complete operations:
+/// Posted operations, messages and progress of one rank. There are two ways to complete operations:
 ///
 /// - blocking: MPI_Fetch_and_op and its like, then MPI_Win_flush. The quickest where each rank has
 ///   a core of its own.

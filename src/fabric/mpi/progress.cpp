@@ -55,7 +55,7 @@ bool allows_threads() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-/// The process's, while somebody owns it.
+/// The thread of this process, as long as it has an owner.
 std::weak_ptr<progress_thread>& present() {
   static std::weak_ptr<progress_thread> of_process;
   return of_process;

@@ -39,8 +39,8 @@ void sleep_until_all_have_come(const communicator& whole) {
   }
 }
 
-/// Other ranks may wait for this one for ever, so they end with it. Its resources are not released
-/// before, since that would wait for the others.
+/// Ends the launch: other ranks could wait for this one for ever. This rank's resources are not
+/// released before, since that would wait for the others.
 void fail(rma::rank_t rank, const char* what) {
   std::fflush(stdout);
   std::fprintf(stderr, "lockflight: rank %d failed: %s\n", rank, what);

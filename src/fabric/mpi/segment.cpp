@@ -46,8 +46,8 @@ bool punch(std::byte* at, std::size_t bytes) {
   return true;
 }
 
-/// A window over `its` ranks, who are some of `all`. Throws on all of these alike if one of them
-/// has none.
+/// Makes a window over the ranks of `its`, which are some of `all`. Throws on all ranks of `all`
+/// alike if one of them has none.
 template <class Make>
 window made_by_all(const communicator& all, const communicator& its, const char* call, Make make) {
   MPI_Win handle = MPI_WIN_NULL;
@@ -83,7 +83,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   });
   mine_ = cells_in(piece);
   bytes_ = bytes;
-  // Before MPI exposes the memory: a network card may then hold on to its pages.
+  // This comes before MPI exposes the memory: after that a network card may hold on to its pages.
   if (in_parts && punch(mine_, bytes_)) zero_from_ = 0;
   if (in_parts) new (mine_ - sizeof(bells)) bells;
 
@@ -137,7 +137,7 @@ void segment::clear(std::uint32_t first, std::uint32_t count) {
   const std::size_t bytes = std::size_t{used - first} * sizeof(rma::word);
   if (exposed_ || bytes < worth_giving_back || !punch(at, bytes)) std::memset(at, 0, bytes);
   if (zero_from_ != UINT32_MAX) zero_from_ = std::max(zero_from_, end);
-  // As for all of them.
+  // The same fence as after zeroing all cells.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }

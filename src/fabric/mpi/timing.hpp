@@ -1,4 +1,4 @@
-// How long operations take: what measurements and trials share.
+// The times of operations: the common part of measurements and trials.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ template <class F>
   });
 }
 
-/// Of none 0.
+/// The longest of these times; 0 if there is none.
 [[nodiscard]] inline double longest(const std::vector<double>& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
 }

@@ -70,7 +70,7 @@ struct cached {
       : of(std::move(k)), is(communicator::duplicate(MPI_COMM_WORLD), what) {}
 };
 
-/// The one used last comes first. All ranks of MPI_COMM_WORLD have the same.
+/// The cached venues, the last used one first. All ranks of MPI_COMM_WORLD have the same list.
 std::list<cached>& all_cached() {
   static std::list<cached> all;
   return all;

@@ -30,7 +30,7 @@ struct venue {
 /// cached.
 [[nodiscard]] venue& venue_of(const config& what, std::optional<venue>& fresh);
 
-/// How the ranks of this machine wait.
+/// The wait policy of the ranks of this machine.
 [[nodiscard]] wait_policy policy_of(const config& what, const venue& at);
 
 /// Releases all cached venues. Collective; before MPI is finalised.

@@ -1,4 +1,4 @@
-// Notices that a host of the launch is gone, which neither MPI does by itself.
+// Notices that a host of the launch is gone, which no MPI does by itself.
 #pragma once
 
 #include "fabric/mpi/calls.hpp"
@@ -10,9 +10,9 @@ namespace lockflight::mpi::detail {
 /// other whether they are there (keepalive), and a thread of each rank sleeps until an answer is
 /// missing. Then it names the rank and its host and ends the launch with exit code 3.
 ///
-/// Why so: an operation of MPI that does not end may have a target that computes, so no time limit
-/// on operations tells a lost host from a slow one. A kernel answers while its processes compute,
-/// or are stopped. It costs a file descriptor a rank at rank 0, and no time.
+/// Reason: an operation of MPI that does not end may have a target that computes, so no time limit
+/// on operations distinguishes a lost host from a slow one. A kernel answers while its processes
+/// compute, or are stopped. The watch costs a file descriptor for each rank at rank 0, and no time.
 ///
 /// Collective over `all`, the ranks of MPI_COMM_WORLD.
 void watch_hosts(const communicator& all);

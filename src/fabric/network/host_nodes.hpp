@@ -10,8 +10,8 @@
 
 namespace lockflight::fabric::detail {
 
-/// Into how many nodes a variable of the environment cuts each host's ranks, for tests; 1 without
-/// it. It may be something else on each rank.
+/// The number of nodes into which a variable of the environment cuts each host's ranks, for tests;
+/// 1 without it. The number may differ from rank to rank.
 struct wanted_nodes {
   explicit wanted_nodes(const char* variable);
 

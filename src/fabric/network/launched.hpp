@@ -16,7 +16,8 @@ void require_ranks(int ranks, int size);
 /// Throws std::invalid_argument unless the launch has such a machine.
 void require_machine(const rma::topology& machine, const std::vector<int>& first_of_host);
 [[nodiscard]] bool on_one_host(const std::vector<int>& first_of_host, int ranks);
-/// How ranks wait, so many on a host of so many cores. Throws std::invalid_argument on a bad word.
+/// The wait policy of so many ranks on a host of so many cores. Throws std::invalid_argument on a
+/// bad word.
 [[nodiscard]] shm::wait_policy policy_of(const std::string& waiting, int ranks_here, int cores);
 
 }  // namespace lockflight::fabric::detail

@@ -38,9 +38,9 @@ void networked_port::make_progress() {
 
 void networked_port::serve_by_the_way() {
   if (only_cpu_ && reads_between_progress_ > reads_that_serve) return;
-  // Together at most 50 us, if these instructions come as often as they did. A look takes three
-  // times as long as such an instruction, so quick ones are many to a look; if they become slow,
-  // the next look is late once.
+  // The two times are together at most 50 us, if these instructions come as often as they did. A
+  // read of the clock takes three times as long as such an instruction, so there are many quick
+  // ones for each read; if they become slow, the next read is late once.
   constexpr std::uint64_t between_steps_ns = 35'000;
   constexpr std::uint64_t between_looks_ns = 15'000;
   constexpr std::uint64_t most_rmws = 256;
@@ -101,7 +101,7 @@ void networked_port::pause(std::uint64_t nanoseconds) {
     constexpr std::uint64_t short_sleep_ns = 20'000;
     shm::detail::sleep_for_ns(short_sleep_ns);
   } else if (crowded || (nanoseconds == 0 && every_so_often)) {
-    // A sleep takes far longer than a yield, and what is awaited may come at once.
+    // A sleep takes far longer than a yield, and the awaited value may come at once.
     if (every_so_often || !shm::detail::yields_reach_no_rank()) shm::detail::give_way();
   }
   if (nanoseconds == 0) return relax();

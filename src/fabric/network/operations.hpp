@@ -10,8 +10,8 @@
 
 namespace lockflight::fabric::detail {
 
-/// A fixed number of slots for them: an operation's words stay in one place while the network may
-/// read them, and its slot is used again once the operations to its target are complete.
+/// A fixed number of slots for operations: an operation's words stay in one place while the network
+/// may read them, and its slot is used again once the operations to its target are complete.
 ///
 /// `Operation` holds what a network needs for one, and `rma::rank_t home`, its target, which is -1
 /// in a free slot.
@@ -37,11 +37,11 @@ class operations {
     for (std::size_t i = 0; i < used_; ++i)
       if (slots_[i].home == home) f(slots_[i]);
   }
-  /// By which an answer that comes later finds an operation that is under way.
+  /// The number by which an answer that comes later finds an operation that is under way.
   [[nodiscard]] std::size_t number_of(const Operation& o) const {
     return static_cast<std::size_t>(&o - slots_.data());
   }
-  /// Null for a number that no operation under way has.
+  /// The operation under way with that number; null if there is none.
   [[nodiscard]] Operation* with_number(std::size_t number) {
     return number < used_ && slots_[number].home >= 0 ? &slots_[number] : nullptr;
   }
@@ -49,7 +49,7 @@ class operations {
   /// The target of the operation that was added last and is not released.
   [[nodiscard]] rma::rank_t last_home() const { return slots_[used_ - 1].home; }
 
-  /// The operations on `home` are complete.
+  /// Frees the slots of the operations on `home`, which are complete.
   void release(rma::rank_t home) {
     for_each_to(home, [](Operation& o) { o.home = -1; });
     while (used_ > 0 && slots_[used_ - 1].home < 0) --used_;
@@ -62,8 +62,8 @@ class operations {
   std::size_t used_ = 0;  // slots_[0, used_) may hold operations; the last of them does
 };
 
-/// Completes the operations on one target after the other: what `network::complete_all` does, and
-/// `network::post` where no slot is free (C5 allows it that early).
+/// Completes the operations on one target after the other, for `network::complete_all`, and for
+/// `network::post` if no slot is free (C5 allows completion that early).
 template <class Operation, class Network>
 void complete_each(operations<Operation>& under_way, Network& of) {
   while (!under_way.empty()) of.complete(under_way.last_home());

@@ -5,7 +5,7 @@
 
 namespace lockflight::fabric::detail {
 
-/// `trial`: whatever this fabric and this launch need.
+/// `trial`: the one that this fabric and this launch need.
 enum class progress_by : std::uint8_t { calls, thread, trial };
 
 /// As LOCKFLIGHT_PROGRESS says: `calls`, which is the default, `thread` or `auto`. Throws

@@ -9,7 +9,7 @@
 namespace lockflight::fabric::detail {
 namespace {
 
-// On cache lines of their own.
+// The indices of words on cache lines of their own.
 constexpr std::uint32_t counter = 8;
 constexpr std::uint32_t swapped = 16;
 constexpr std::uint32_t data = 24;
@@ -17,7 +17,7 @@ constexpr std::uint32_t first_for_hosts = 32;
 
 constexpr double ns_in_us = 1e3;
 constexpr int trials = 400;
-// Much longer than a busy machine lets a thread wait that is to answer.
+// The target computes much longer than a busy machine delays a thread that is to answer.
 constexpr std::uint64_t computed_ns = 150'000'000;
 
 rma::word fetch_add(network& net, rma::rank_t target, std::uint32_t at, rma::word value) {

@@ -1,5 +1,5 @@
-// A short trial of a network: whether its read-modify-writes are atomic, and what operations
-// between hosts cost. For `lockflight doctor`.
+// A short trial of a network, for `lockflight doctor`: whether its read-modify-writes are atomic,
+// and the cost of operations between hosts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockflight::fabric::detail {
 
-/// The launch that a trial runs in. What is collective serves other ranks.
+/// The launch that a trial runs in. Its collective calls serve other ranks.
 struct trial_launch {
   launch& ranks;
   int processors = 1;  ///< of this host

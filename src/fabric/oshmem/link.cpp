@@ -55,7 +55,7 @@ void link::send(rma::rank_t to, const rma::message& m) {
   message_slot& slot = cells_.slot(number);
   const message_slot content{.number = 0, .from = m.from, .body = m.body};
   shmem_putmem(&slot.from, &content.from, sizeof content.from + sizeof content.body, to);
-  // The content is there before the number is.
+  // The content of the message is there before its number is.
   shmem_fence();
   shmem_long_atomic_set(&slot.number, number + 1, to);
   shmem_quiet();  // so that it arrives though this rank calls SHMEM no more (C27)

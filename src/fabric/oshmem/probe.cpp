@@ -1,5 +1,5 @@
-// lockflight doctor's measurements: whether SHMEM's atomics are, with the CPU's too, and what
-// operations between hosts cost.
+// lockflight doctor's measurements: whether SHMEM's atomics are atomic, with the CPU's too, and the
+// cost of operations between hosts.
 #include <shmem.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ findings probe(environment& in) {
   found.library = name_of_library();
   found.ranks = w.size;
   found.cores = w.processors;
-  // Each rank a node of its own: all goes through SHMEM.
+  // Each rank is a node of its own: all operations go through SHMEM.
   std::vector<int> node_of(static_cast<std::size_t>(w.size));
   std::iota(node_of.begin(), node_of.end(), 0);
   const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial);

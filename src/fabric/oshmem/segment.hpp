@@ -17,7 +17,7 @@ struct alignas(64) message_slot {
   std::array<rma::word, 3> body;
 };
 
-/// Before the slots of a mailbox.
+/// The words in front of the slots of a mailbox.
 struct mailbox_ends {
   alignas(64) long given;  ///< numbers given to senders
   alignas(64) long taken;  ///< messages received; by the owner

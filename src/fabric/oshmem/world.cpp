@@ -38,9 +38,9 @@ struct introduction {
   cpu_set_t processors{};
 };
 
-/// Open MPI 4.1 on UCX is killed by signal 11 in shmem_finalize: it calls a function of this
-/// library, which it has unloaded, for memory that it frees. Held, the library stays loaded until
-/// the process ends. Where SHMEM has not loaded it this does nothing.
+/// Keeps a library loaded until the process ends: Open MPI 4.1 on UCX is killed by signal 11 in
+/// shmem_finalize, because it calls a function of that library, which it has unloaded, for memory
+/// that it frees. Does nothing if SHMEM has not loaded the library.
 void hold_what_open_mpi_calls() {
   dlopen("libmca_common_ucx.so.40", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
@@ -141,13 +141,13 @@ std::vector<std::string> world::gather(const std::string& mine) {
 
 void world::meet() { shmem_barrier_all(); }
 
-// Not a barrier of SHMEM's: in that one a rank that takes part in nothing would use its core.
+// This is no barrier of SHMEM's, in which a rank that takes part in nothing would use its core.
 void world::end_run(int ranks) {
   constexpr std::uint64_t nap_ns = 200'000;
   desk& mine = at(desk_);
   ++runs_;
   const auto seen = [](long& word) {
-    // Acquire: what the others have done in the run is visible.
+    // Acquire: the writes of the others in the run are visible.
     return std::atomic_ref(word).load(std::memory_order_acquire);
   };
   const auto wait = [&] {

@@ -24,9 +24,9 @@ class symmetric {
   symmetric& operator=(const symmetric&) = delete;
 
   [[nodiscard]] std::byte* data() const { return at_; }
-  /// The owner of the memory from here on.
+  /// Gives the memory to the caller, which owns it from here on.
   [[nodiscard]] std::byte* release() { return std::exchange(at_, nullptr); }
-  /// Of what was released. Collective.
+  /// Frees memory that was released. Collective.
   static void free(std::byte* at);
 
  private:
@@ -71,7 +71,7 @@ struct world {
   int processors = 1;              // of this host, for its ranks together
 
  private:
-  /// `words` words of each rank, by rank.
+  /// Gathers `words` words of each rank, by rank.
   [[nodiscard]] std::vector<std::uint64_t> collect(const std::uint64_t* mine, std::size_t words);
 
   symmetric desk_;  // what meet() and end_run() use

@@ -41,7 +41,7 @@ void bind_to(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  // Best effort: a rank that may not be bound runs all the same.
+  // The result is ignored: a rank that may not be bound runs all the same.
   static_cast<void>(sched_setaffinity(0, sizeof set, &set));
 }
 
@@ -95,23 +95,24 @@ void run_threads(const start& s, const std::function<void(port&)>& body, const m
   throw_if_reported(shared);
 }
 
-/// Whether the others go on when this rank's process has ended in this way. Only if another process
-/// has killed it: a rank that crashes may have written anywhere before.
+/// Whether the others go on when this rank's process has ended in this way. They do only if another
+/// process has killed it: a rank that crashes may have written anywhere before.
 bool is_borne(const config& what, rma::rank_t rank, int status) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && rank != 0 && what.bears_loss_of &&
          what.bears_loss_of(rank);
 }
 
-/// Whether the barriers of the others reach this process, if they rely on them.
+/// Whether the barriers of the other ranks reach this process, if they rely on them.
 bool is_reached_by_others(const start& s, rma::rank_t rank) {
   if (s.fenced_stores || detail::register_membarrier()) return true;
   s.segment.view().shared->report(rank, detail::refused("membarrier", errno));
   return false;
 }
 
-/// While one exists, an ended child of this process can be waited for and its status read. Where
-/// the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, the kernel would throw the status away.
-/// Runs may overlap in several threads; the last one restores the caller's disposition.
+/// While an object of this class exists, an ended child of this process can be waited for and its
+/// status read. If the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, the kernel would throw the
+/// status away. Runs may overlap in several threads; the last one restores the caller's
+/// disposition.
 class waitable_children {
  public:
   waitable_children() {
@@ -161,7 +162,7 @@ int status_of(pid_t child) {
   return status;
 }
 
-/// The processes of a run. Whatever way it is left, none of them lives on.
+/// The processes of a run. None of them outlives this object.
 class children {
  public:
   ~children() { end_all(); }
@@ -179,7 +180,7 @@ class children {
       std::fflush(nullptr);
       _exit(fine ? exit_finished : exit_threw);
     }
-    // By number: glibc 2.36 declares pidfd_open without C linkage.
+    // The call is made by its number: glibc 2.36 declares pidfd_open without C linkage.
     const int fd = above_standard(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (fd < 0) {
       const int error = errno;

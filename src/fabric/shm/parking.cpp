@@ -19,7 +19,7 @@ void bell::wake() {
   syscall(SYS_futex, &rung, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// The ticket before the mark: a ring between the two makes sleep() return at once.
+// The ticket is read before the mark is set: a ring between the two makes sleep() return at once.
 void sleeper::arm(bell& at) {
   rma::ensure(!armed(), "one sleeps at one bell");
   ticket_ = at.rung.load(std::memory_order_seq_cst);
@@ -81,7 +81,8 @@ void steps_of_wait::next() {
 }
 
 bool short_yields::yield() {
-  // Between the microseconds of a yield among waiting ranks and the milliseconds of a time slice.
+  // The limit lies between the microseconds of a yield among waiting ranks and the milliseconds of
+  // a time slice.
   constexpr std::uint64_t long_yield_ns = 500'000;
   // A single long yield may be an accident of the machine or of a hypervisor, and without yields
   // every rank that hands over to us pays for a wake-up. So the pause is short at first and longer

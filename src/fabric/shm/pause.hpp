@@ -1,4 +1,4 @@
-// The smallest wait, and what longer ones are measured with.
+// The smallest wait, and the clock of longer ones.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ inline void sleep_for_ns(std::uint64_t nanoseconds) {
   nanosleep(&t, nullptr);
 }
 
-/// So far from now, or as far as the clock goes. For who does not wait, the clock's beginning: an
-/// attempt need not read the clock.
+/// The time that far from now, or the latest that the clock has. Returns 0 for 0 nanoseconds, so
+/// that an attempt does not read the clock.
 [[nodiscard]] inline std::uint64_t ns_from_now(std::uint64_t nanoseconds) {
   if (nanoseconds == 0) return 0;
   const std::uint64_t now = now_ns();

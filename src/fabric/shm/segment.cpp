@@ -78,10 +78,11 @@ void segment::lose(rma::rank_t rank) const {
   const std::uint32_t before = shared.losses.load(std::memory_order_relaxed);  // ours alone
   rma::ensure(before < static_cast<std::uint32_t>(ranks_), "a rank is lost once");
   shared.lost[before] = rank;
-  // Release: a rank that sees the loss sees all that the lost rank wrote, since we have seen its
+  // Release: a rank that sees the loss sees all writes of the lost rank, since we have seen its
   // end.
   shared.losses.store(before + 1, std::memory_order_release);
-  // Before the reads of `parked`: a rank that marks itself after them reads the losses once more.
+  // The fence comes before the reads of `parked`: a rank that marks itself after them reads the
+  // losses once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int r = 0; r < ranks_; ++r) view_.bells[r].ring_all();
 }

@@ -19,7 +19,7 @@ struct control {
   rma::rank_t failed_rank = -1;
   std::array<char, 1024> failure{};  ///< its report
 
-  /// Of the first rank that fails; the others only stop.
+  /// Reports the first rank that fails; other failing ranks only stop.
   void report(rma::rank_t rank, const std::string& how);
 
   std::atomic<std::uint32_t> stores_are_fenced{0};  ///< ranks sleep often (bell::stores_fence)
@@ -60,7 +60,7 @@ class segment {
 /// The most words that a rank can have: the largest power of two that an index reaches.
 constexpr std::uint32_t most_words = 1u << 31;
 
-/// The words of one rank, rounded to what the segment uses.
+/// The number of words of a rank, rounded as the segment needs it.
 [[nodiscard]] std::uint32_t rounded_words(std::uint32_t words);
 
 }  // namespace lockflight::shm::detail

@@ -1,4 +1,4 @@
-// How ranks wait: spin, then yield, then park.
+// The waits of ranks: spin, then yield, then park.
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -94,8 +94,8 @@ void port::waiter::step() {
     return;
   }
   sleeper_.arm(port_.bell_of(on_));
-  // A writer whose store and look at `parked` have no fence between them must not have looked
-  // before our mark with its store still unseen.
+  // A writer whose store and read of `parked` have no fence between them must not have read
+  // `parked` before our mark while its store is still unseen.
   if (port_.order_stores_of_others()) return;
   sleeper_.disarm();
   sched_yield();
@@ -106,8 +106,8 @@ bool port::stores_are_fenced() const {
 }
 
 // The barrier runs on every processor instead of the writers' fences. It takes up to some
-// microseconds, and a fence some nanoseconds in each store: the one for ranks that sleep now and
-// then, the other for those that do so all the time.
+// microseconds, and a fence some nanoseconds in each store: the barrier is for ranks that sleep now
+// and then, the fences for ranks that do so all the time.
 bool port::order_stores_of_others() {
   if (stores_are_fenced()) return true;
   if (!detail::membarrier()) return false;
@@ -115,7 +115,8 @@ bool port::order_stores_of_others() {
   return true;
 }
 
-// More than once in a millisecond, so that at most a hundredth of the time goes into barriers.
+// True for more than one sleep in a millisecond, so that at most a hundredth of the time goes into
+// barriers.
 bool port::sleeps_often() {
   constexpr std::uint32_t counted = 32;
   constexpr std::uint64_t within_ns = counted * 1'000'000ull;
@@ -129,7 +130,7 @@ bool port::sleeps_often() {
 void port::fence_node() {
   fence();
   if (stores_are_fenced() || detail::membarrier()) return;
-  // Here already, as in hear_of_losses.
+  // The report is made here already, as in hear_of_losses.
   segment_.shared->report(rank_, detail::refused("membarrier", errno));
   throw run_aborted();
 }
@@ -162,7 +163,7 @@ void port::pause(std::uint64_t nanoseconds) {
 void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
   rma::ensure(to >= 0 && to < machine_.ranks(), "a message goes to a rank of the run");
   std::atomic<std::uint32_t>& fills_at = segment_.mailboxes[rank_].fills_at;
-  // Relaxed: what makes it visible is the increment that takes the slot.
+  // Relaxed: the increment that takes the slot makes this store visible.
   fills_at.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_relaxed);
   const std::uint64_t n = segment_.mailboxes[to].tail.fetch_add(1, std::memory_order_seq_cst);
   detail::message_slot& taken = slot(to, n);
@@ -216,7 +217,7 @@ bool port::may_lose() const { return segment_.shared->may_lose; }
 // us before its third message (C28).
 bool port::is_abandoned(std::uint64_t n) const {
   const detail::control& shared = *segment_.shared;
-  // Acquire, here and below: with the loss we see all that the lost rank did.
+  // Acquire, here and below: with the loss we see all writes of the lost rank.
   const std::uint32_t losses = shared.losses.load(std::memory_order_acquire);
   if (losses == 0) [[likely]]
     return false;
@@ -247,7 +248,8 @@ void port::hear_of_losses() {
   try {
     while (losses_heard_ < losses_seen_) handler_->lost(shared.lost[losses_heard_++]);
   } catch (const rma::rank_needed& e) {
-    // Reported here: we may be in an unlock inside a destructor, which no exception may leave.
+    // The error is reported here: we may be in an unlock inside a destructor, which no exception
+    // may leave.
     shared.report(e.rank, e.what());
     throw run_aborted();
   }

@@ -105,7 +105,7 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
   }
 }
 
-// UCX finds the new word where it puts the old one.
+// UCX reads the new word from the place into which it writes the old one.
 void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                              rma::word desired, rma::word* result) {
   operation& s = begin(home);
@@ -148,7 +148,8 @@ void link::complete(rma::rank_t home) {
 
 void link::complete_all() { fabric::detail::complete_each(under_way_, *this); }
 
-// Three words go out at once; what UCX delays waits in this queue, not in the caller (C28).
+// Three words go out at once; a message that UCX delays waits in this queue, not in the caller
+// (C28).
 void link::send(rma::rank_t to, const rma::message& m) {
   const wired::detail::envelope content = sealed(m);
   if (to == in_.rank()) {

@@ -17,9 +17,9 @@ using fabric::remote_kind;
 /// Posted operations, messages and progress of one rank in one run.
 ///
 /// Each operation has a request of its own, which completes when the target has answered, so a
-/// flush waits for those alone. A put is a swap whose result nobody reads where the CPU does the
-/// atomics: the software at the target would copy the bytes of a ucp_put with memcpy, which may
-/// store a word twice, and the second store could undo what another rank made of the first. A card
+/// flush waits for those requests alone. If the CPU does the atomics, a put is a swap whose result
+/// is not read: the software at the target would copy the bytes of a ucp_put with memcpy, which may
+/// store a word twice, and the second store could undo another rank's change of the first. A card
 /// writes a word at once: there a put is ucp_put, and needs a flush of its endpoint.
 class link final : public wired::detail::link {
  public:
@@ -60,7 +60,7 @@ class link final : public wired::detail::link {
   operation& begin(rma::rank_t home);
   [[nodiscard]] target& reach(rma::rank_t home);
   void post_atomic(ucp_atomic_op_t op, operation& s, std::uint32_t index, rma::word* result);
-  /// Takes over what a call of UCX has returned.
+  /// Takes over the request that a call of UCX has returned.
   void started(operation& s, void* request);
   [[nodiscard]] bool is_under_way(void* request);
   void wait_for(void* request, rma::rank_t home);

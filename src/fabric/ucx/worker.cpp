@@ -45,15 +45,15 @@ struct configuration {
   configuration& operator=(const configuration&) = delete;
   ~configuration() { ucp_config_release(is); }
 
-  /// Unless the user says something else.
+  /// Sets an option of UCX, unless the user has set it.
   void prefer(const char* name, const char* value) const {
     if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr)
       check(ucp_config_modify(is, name, value), "ucp_config_modify");
   }
 };
 
-/// Environment variables of UCX that only this object's lifetime has, unless the user sets them:
-/// its transports take what they are told from nowhere else.
+/// Sets environment variables of UCX for this object's lifetime, unless the user has set them:
+/// UCX's transports read their options from the environment alone.
 class meanwhile_set {
  public:
   meanwhile_set(std::initializer_list<std::pair<const char*, const char*>> these) {
@@ -161,10 +161,10 @@ ucp_ep_h worker::endpoint(rma::rank_t to) {
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[at].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  // The operation that fails says so, or the rendezvous.
+  // The handler does nothing: a failed operation returns an error, or the rendezvous reports it.
   params.err_handler = {.cb = [](void*, ucp_ep_h, ucs_status_t) {}, .arg = nullptr};
   ucs_status_t status = ucp_ep_create(worker_, &params, &endpoints_[at]);
-  // Shared memory of UCX has no such mode. A rank of this host that is gone is noticed all the
+  // UCX's shared memory has no such mode. A rank of this host that is gone is noticed all the
   // same: its connection of the rendezvous ends.
   if (status != UCS_OK) {
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
@@ -224,7 +224,7 @@ class registered_cells final : public wired::detail::exposure {
     of_.step([&] { return ucp_mem_unmap(of_.context(), memory_); });
   }
 
-  /// Their address in this process, and UCX's packed key.
+  /// The address of the cells in this process, and UCX's packed key.
   [[nodiscard]] std::string key() const override {
     void* packed = nullptr;
     std::size_t length = 0;

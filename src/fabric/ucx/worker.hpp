@@ -33,7 +33,7 @@ class worker final : public wired::detail::transport {
   [[nodiscard]] std::size_t connections() const override;
   void close_connections() override;
 
-  /// Made at the first call. It stays until close_connections().
+  /// The endpoint for a rank, made at the first call. It stays until close_connections().
   [[nodiscard]] ucp_ep_h endpoint(rma::rank_t to);
 
   [[nodiscard]] ucp_context_h context() const { return context_; }

@@ -23,7 +23,7 @@ bool link::try_receive(rma::message& got) {
   });
 }
 
-// Between two looks at the clock there are so many steps that these cost little, and few enough
+// The clock is read after a number of steps: so seldom that the reads cost little, and so often
 // that a rank that is gone is noticed soon.
 void link::progress() {
   constexpr std::uint32_t steps_between_looks = 64;

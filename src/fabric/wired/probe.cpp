@@ -1,5 +1,5 @@
-// lockflight doctor's measurements: whether a network's atomics are, and what operations between
-// hosts cost.
+// lockflight doctor's measurements: whether a network's atomics are atomic, and the cost of
+// operations between hosts.
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -19,7 +19,7 @@ findings probe(environment& in) {
   found.atomics = std::move(its.atomics);
   found.ranks = w.size();
   found.cores = w.processors;
-  // Each rank a node of its own: all goes through the network.
+  // Each rank is a node of its own: all operations go through the network.
   std::vector<int> node_of(static_cast<std::size_t>(w.size()));
   std::iota(node_of.begin(), node_of.end(), 0);
   w.start_progress_thread();

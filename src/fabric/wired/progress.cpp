@@ -23,8 +23,8 @@ struct progress_thread::running {
     thread = fabric::detail::thread_without_signals([this] { serve(); });
   }
 
-  /// The rank makes steps itself while it waits or locks. It is quicker, and each step that this
-  /// thread makes beside it takes a core from some rank.
+  /// Whether the rank itself makes steps, as it does while it waits or locks. The rank is quicker,
+  /// and each step that this thread makes at the same time takes a core from a rank.
   bool rank_makes_progress() {
     constexpr std::uint64_t nap_ns = 50'000;
     const std::uint64_t now = its.steps_made();

@@ -45,7 +45,7 @@ class place_in_run {
   place_in_run(const place_in_run&) = delete;
   place_in_run& operator=(const place_in_run&) = delete;
 
-  /// Of a rank of the machine.
+  /// Makes the port of a rank of the machine.
   port& open() {
     link_ = in_.net->connect(in_, *cells_, /*patient=*/policy_.spins == 0);
     const fabric::cpu_use cpu{.only = only_cpu_, .nic_cells = in_.net->atomics_by_cpu()};
@@ -112,7 +112,7 @@ membership::~membership() {
   try {
     parts_->at.close();
   } catch (const std::exception& e) {
-    // If a rank has gone at the very end, this one needs it no more.
+    // A rank that has gone at the very end is not needed any more.
     if (!in.over) in.fail(in.name_of(in.rank()) + " failed: " + e.what());
   }
 }

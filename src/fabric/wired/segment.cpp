@@ -50,7 +50,7 @@ shared_mapping::shared_mapping(world& in, const std::vector<int>& first_of, std:
     else
       at_ = static_cast<std::byte*>(at);
   }
-  // Also, the file stays until all have opened it.
+  // The agreement also ensures that the file stays until all have opened it.
   in.agree(why);
 }
 

@@ -28,7 +28,7 @@ class shared_mapping {
   ~shared_mapping();
 
   [[nodiscard]] std::byte* data() const { return at_; }
-  /// The owner of the memory from here on.
+  /// Gives the memory to the caller, which owns it from here on.
   [[nodiscard]] std::byte* release() { return std::exchange(at_, nullptr); }
 
  private:

@@ -21,8 +21,8 @@ namespace lockflight::wired::detail {
 class segment;
 struct world;
 
-/// A lock that two threads of a process take for each step of the transport: the rank's own, and
-/// the one that makes progress while that one computes.
+/// A lock that two threads of a process take for each step of the transport: the rank's own thread,
+/// and the thread that makes progress while the rank computes.
 class step_lock {
  public:
   void lock() {
@@ -53,7 +53,7 @@ class exposure {
   [[nodiscard]] virtual std::string key() const = 0;
 };
 
-/// For `lockflight doctor`.
+/// The description of a transport for `lockflight doctor`.
 struct description {
   std::string library;     ///< its name and version
   std::string transports;  ///< what carries the operations
@@ -67,18 +67,19 @@ class transport {
   transport& operator=(const transport&) = delete;
 
   [[nodiscard]] virtual description describe() const = 0;
-  /// How it carries out operations, in words. Ranks whose words differ do not understand each
-  /// other.
+  /// How the transport carries out operations, in words. Ranks whose words differ cannot
+  /// communicate.
   [[nodiscard]] virtual std::string protocol() const = 0;
   /// Whether atomic operations are atomic with the CPU instructions of the target's node.
   [[nodiscard]] virtual bool atomics_by_cpu() const = 0;
   /// Whether the software of the target carries out operations on its cells.
   [[nodiscard]] virtual bool target_takes_part() const = 0;
 
-  /// By which other processes reach this one. They exchange these first.
+  /// The address by which other processes reach this one. The processes exchange their addresses
+  /// first.
   [[nodiscard]] virtual std::string address() const = 0;
-  /// The addresses of all ranks, by rank; `rank` is this one. Throws `unavailable`, on all ranks
-  /// alike, if it cannot reach ranks of other hosts and there are some.
+  /// Sets the addresses of all ranks, by rank; `rank` is this one. Throws `unavailable`, on all
+  /// ranks alike, if the transport cannot reach ranks of other hosts and there are some.
   virtual void set_addresses(std::vector<std::string> addresses, int rank, bool one_host) = 0;
 
   /// Lets other processes operate on a rank's cells.

@@ -16,8 +16,9 @@
 namespace lockflight::wired::detail {
 namespace {
 
-/// Equal on two processes that can share memory through /proc: the host, its kernel's start, and
-/// the namespaces and the user, which decide what one sees of the other.
+/// A text that is equal on two processes that can share memory through /proc: the host, its
+/// kernel's start, and the namespaces and the user, which decide what one process sees of the
+/// other.
 std::string place_of_this_process() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -100,7 +101,7 @@ world::world(const library& of, const introduction* by) : nodes_variable(of.node
 
 void world::join(const library& of, const introduction* by, const std::string& bad_variable) {
   all = by == nullptr ? wireup::join() : wireup::join({by->rank, by->ranks, by->from_first});
-  // Before the names of hosts are known.
+  // This is used before the names of hosts are known.
   const auto on_rank = [this](std::size_t r) {
     return size() > 1 ? " (on rank " + std::to_string(r) + ")" : "";
   };
@@ -223,8 +224,8 @@ void world::fail(const std::string& why) {
   all->fail(why);
 }
 
-// A rank that has ended for a reason says it by the rendezvous, a moment later than the network's
-// library notices.
+// A rank that has failed reports the reason by the rendezvous, a moment after the network's library
+// has noticed its end.
 void world::lost(rma::rank_t who, const std::string& status) {
   constexpr int looks = 200;
   constexpr std::uint64_t between_looks_ns = 10'000'000;

@@ -30,13 +30,13 @@ struct world {
     return first_of_host[static_cast<std::size_t>(a)] == first_of_host[static_cast<std::size_t>(b)];
   }
 
-  // Collective; they serve other ranks' operations meanwhile, and throw run_failed.
+  // Collective calls; each serves other ranks' operations meanwhile, and may throw run_failed.
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
   void meet();
-  /// Of a rank that takes part in nothing: it sleeps until the others have come.
+  /// Called by a rank that takes part in nothing: sleeps until the others have come.
   void wait_idle_for_end_of_run();
-  /// For what may fail on one rank alone: each says why, or nothing. If one says why all throw
-  /// an Error with its words.
+  /// Agrees about a step that may fail on one rank alone: each rank passes why it failed, or
+  /// nothing. If a rank has failed, all throw an Error with its words.
   template <class Error = unavailable>
   void agree(const std::string& why) {
     const std::vector<std::string> all_say = gather(why);
@@ -49,9 +49,9 @@ struct world {
   void check();
   /// A step of the transport. Throws run_failed if it does not work any more.
   void progress();
-  /// This rank cannot go on: tells the others.
+  /// Called if this rank cannot go on. The other ranks learn of it.
   void fail(const std::string& why);
-  /// The library says that a rank does not answer, in these words. Throws run_failed.
+  /// Called if the library reports, in these words, that a rank does not answer. Throws run_failed.
   [[noreturn]] void lost(rma::rank_t who, const std::string& status);
 
   /// Starts the thread of LOCKFLIGHT_PROGRESS, if it is wanted; for a run of several nodes.
