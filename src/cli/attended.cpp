@@ -24,8 +24,8 @@
 namespace lockflight::cli {
 namespace {
 
-/// Tells a child that its parent has died, also one in a new PID namespace, which does not see its
-/// parent: the other end of the pipe is closed then.
+/// A pipe by which a child learns that its parent has died, also a child in a new PID namespace,
+/// which does not see its parent: the other end of the pipe is closed then.
 class death_pipe {
  public:
   death_pipe() {
@@ -38,7 +38,7 @@ class death_pipe {
   death_pipe(const death_pipe&) = delete;
   death_pipe& operator=(const death_pipe&) = delete;
 
-  /// For the child. Async-signal-safe.
+  /// Whether the parent has died. Called by the child. Async-signal-safe.
   [[nodiscard]] bool has_died() const {
     if (ends_[1] < 0) return false;
     close(ends_[1]);  // the child's own copy
@@ -56,7 +56,7 @@ class death_pipe {
                          const std::function<void()>& in_child, volatile int& failed) {
   in_child();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // If our parent died before that call, nobody is to run.
+  // If our parent died before that call, the command must not run.
   if (parents.has_died()) _exit(not_executable);
   signals.give_back_in_child();
   execvp(words[0], words);
@@ -105,7 +105,8 @@ bool is_in_foreground() {
   return is;
 }
 
-/// A new PID namespace whose first process has ended lets nobody start another one.
+/// Whether children start in another PID namespace. If the first process of such a namespace has
+/// ended, no other process can be started there.
 bool starts_in_another_namespace() {
   struct stat own {};
   struct stat of_children {};
@@ -123,7 +124,7 @@ class attendant {
   int attend() {
     return *attend_unless([] { return false; });
   }
-  /// The same; nothing if `is_over` is true first, which is asked after each signal.
+  /// As attend(); nothing if `is_over` is true first, which is called after each signal.
   std::optional<int> attend_unless(const std::function<bool()>& is_over) {
     while (true) {
       if (is_over()) return std::nullopt;
@@ -134,7 +135,7 @@ class attendant {
       if (number > 0) heed(number, signal);
     }
   }
-  /// For a command that has ended: whether that signal had come to us, too.
+  /// Whether that signal, which has ended the command, had come to us, too.
   [[nodiscard]] bool has_come(int signal_number) const {
     sigset_t pending;
     sigpending(&pending);
@@ -145,7 +146,7 @@ class attendant {
   std::optional<int> ended() {
     while (true) {
       int status = 0;
-      // Any child: orphans are given to process 1 of a container, which has to wait for them.
+      // The call waits for any child: process 1 of a container has to wait for orphans.
       const pid_t which = waitpid(-1, &status, WNOHANG | WUNTRACED);
       if (which == 0) return std::nullopt;
       if (which < 0 && errno != EINTR)
@@ -173,16 +174,16 @@ class attendant {
            getpgid(child_) == getpgrp();
   }
 
-  /// The command has been stopped. A shell that waits for us has to see us stopped. But if somebody
-  /// has stopped the command alone, without a terminal, we go on: the process that continues the
-  /// command does not know that we would have to be continued, too.
+  /// Called when the command has been stopped. A shell that waits for us has to see us stopped. But
+  /// if another process has stopped the command alone, without a terminal, we go on: the process
+  /// that continues the command does not know that we would have to be continued, too.
   void stop_too() {
     sigset_t pending;
     sigpending(&pending);
     if (sigismember(&pending, SIGCONT) == 1) return;  // it is continued already
     if (!is_to_stop_ && sigismember(&pending, SIGTSTP) != 1 && !is_in_foreground()) return;
     is_to_stop_ = false;
-    // The SIGCONT that ends this is passed on.
+    // The SIGCONT that ends this stop is passed on.
     if (watch_ == nullptr)
       signals_.stop_here();
     else
@@ -221,8 +222,8 @@ ending ending_of(int status, const attendant& by) {
     if (its.first_to_run == 0 && by.has_come(each)) its.first_to_run = each;
   if (!WIFSIGNALED(status)) return its;
   its.code = 128 + WTERMSIG(status);
-  // As a shell does: a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
-  // that started us. A Ctrl-C that the command has dealt with, or a signal of its own, does not.
+  // As in a shell, a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
+  // that started us. A Ctrl-C that the command has handled, or a signal of its own, does not.
   const int number = WTERMSIG(status);
   if ((number == SIGINT || number == SIGQUIT) && by.has_come(number)) its.signal_number = number;
   return its;

@@ -27,10 +27,10 @@ struct attended {
   std::string name;    ///< and which one it is
 };
 
-/// Runs that command. Signals are blocked. `in_child` is called
-/// between vfork and exec, and `in_parent` when that is over. `watch` ends the command at a
-/// deadline; null: there is none. What goes wrong is said on standard error. Throws
-/// std::system_error if nobody can know when the command has ended.
+/// Runs that command. Signals are blocked. `in_child` is called between vfork and exec, and
+/// `in_parent` after that. `watch` ends the command at a deadline; null: there is none. Errors are
+/// reported on standard error. Throws std::system_error if the end of the command cannot be
+/// noticed.
 [[nodiscard]] ending run_attended(const attended& what, run_signals& signals,
                                   const std::function<void()>& in_child,
                                   const std::function<void(pid_t child)>& in_parent,

@@ -10,19 +10,20 @@ namespace lockflight::cli {
 
 class circle_watch {
  public:
-  /// Whether a wait in a circle is said, beside `message`, and whether it is ended.
+  /// `says`: a wait in a circle is reported, beside `message`. `ends`: such a wait is ended.
   circle_watch(wait_message& message, bool says, bool ends)
       : message_(message), says_(says), ends_(ends) {}
 
   /// Called again and again by the thread that waits. `holds` says whether this process holds a
-  /// lock, or is inside of a run: else it is in no circle, and nothing is looked at. Looks after a
-  /// second, and then less and less often, down to once in 16 seconds. The first time that this
-  /// process is found in one, says so on standard error. True if the wait is to end: of the members
-  /// of a circle that would end it, the one that has waited for the shortest time does so at once,
-  /// and each other one gives those that are younger a second each. A circle over hosts is not
-  /// ended, since more than one process of a host may look like one member.
+  /// lock, or is inside of a run: otherwise it is in no circle, and the locks are not read. Reads
+  /// the locks after a second, and then less and less often, down to once in 16 seconds. The first
+  /// time that this process is found in a circle, reports it on standard error. True if the wait is
+  /// to end: of the members of a circle that would end it, the member that has waited for the
+  /// shortest time does so at once, and each other member first waits a second for each younger
+  /// one. A circle over hosts is not ended, since several processes of a host may seem to be one
+  /// member.
   [[nodiscard]] bool is_to_end(const domain& in, bool holds);
-  /// Whether it has said so.
+  /// Whether is_to_end() has returned true.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 
  private:

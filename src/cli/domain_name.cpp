@@ -17,8 +17,8 @@ namespace {
 
 constexpr unsigned of_group = 0660;
 
-/// The error about a name that several domains have, with the options that choose each of them; the
-/// same error if it is about something else.
+/// The error about a name that several domains have, with the options that choose each of them. An
+/// error about something else is returned as it is.
 domain_error which_is_meant(const domain_error& e, const domain_name& named) {
   std::vector<std::string> choices;
   for (const domain_owner& each : domain::owners_of(named.name))
@@ -32,7 +32,7 @@ domain_error which_is_meant(const domain_error& e, const domain_name& named) {
                              in_quotes(named.name), joined(choices, " or "))};
 }
 
-/// The error that there is no such domain, with the ones that there are.
+/// The error that there is no such domain, with the domains that there are.
 usage_error none_of(const domain_name& named) {
   std::vector<std::string> known = domain::list();
   if (named.mode == 0) std::erase(known, named.name);  // somebody has made it since

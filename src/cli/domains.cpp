@@ -34,8 +34,8 @@ struct summary {
   std::string problem;  ///< empty, or why the rest is not known
 };
 
-/// A domain may be removed while we read, or be of another version: that is no reason to end.
-/// Nothing if there is none any more.
+/// The summary of a domain; nothing if it does not exist any more. A domain may be removed while we
+/// read, or be of another version: the command goes on then.
 std::optional<summary> summary_of(const std::string& name, const domain_owner& owner) {
   try {
     const domain in = domain::attach(name, owner.mode, owner.group);
@@ -93,7 +93,7 @@ int list(const arguments& given, console& out) {
                    {s.problem, style::bad}});
     all.push_back(json_of(name, owner, s));
   };
-  // The user may have an own one of that name and those of groups.
+  // The user may have an own domain of that name and those of groups.
   for (const std::string& name : names)
     for (const domain_owner& owner : domain::owners_of(name))
       if (const auto found = summary_of(name, owner)) add(name, owner, *found);
@@ -249,7 +249,7 @@ int forget(const domain_name& named, const std::string& name, console& out) {
                fmt::format("a lock of the domain; {} lists them", command_that_shows(in)));
 }
 
-/// With --domain, what would be DOMAIN is NAME.
+/// The arguments of a command. With --domain, the argument in DOMAIN's place is NAME.
 struct words_of_domain {
   std::string action;
   std::optional<domain_name> domain;

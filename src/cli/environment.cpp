@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* inside = "LOCKFLIGHT_INSIDE";
 
-/// An empty value: the variable is not there.
+/// Sets a variable. An empty value removes it.
 void set_variable(const char* name, const std::string& value) {
   if (value.empty())
     unsetenv(name);
@@ -31,8 +31,8 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The identity of the domain's file, which tells it from that of any other domain, also from one
-/// of the same name that is made later. Empty if it has none any more.
+/// The identity of the domain's file. It distinguishes the file from that of any other domain, also
+/// from one of the same name that is made later. Empty if the file has no path any more.
 std::string identity_of(const domain& in) {
   struct stat s {};
   if (stat(in.path().c_str(), &s) != 0) return "";
@@ -50,7 +50,7 @@ std::string line_of(const enclosing_hold& its) {
   return fmt::format("{} {} {} {}", its.domain, its.pid, its.since_ns, its.name);
 }
 
-/// Nothing if it is no such line.
+/// The hold that a line describes; nothing if it is no such line.
 std::optional<enclosing_hold> hold_from(std::string_view line) {
   const auto field = [&line] {
     const std::string_view taken = line.substr(0, line.find(' '));
@@ -79,9 +79,9 @@ std::vector<enclosing_hold> holds_of_enclosing_runs() {
   return all;
 }
 
-/// Whether the user is that run, whose COMMAND still runs or has left what keeps the lock: if only
-/// --at-least makes it hold, it waits for nobody. Another process of its number has held for a
-/// shorter time. `before_ns` is a moment before it was asked who uses the lock.
+/// Whether the user is that run, and its COMMAND still runs or has left processes that keep the
+/// lock. A run that holds only because of --at-least does not wait. A later process with the run's
+/// number has held for a shorter time. `before_ns` is a moment before the users were read.
 bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t before_ns) {
   constexpr std::uint64_t tolerance_ns = 10'000'000;
   return !user.waits() && user.host.empty() && user.pid == its.pid && user.guarded_pid != 0 &&
@@ -96,7 +96,7 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
   const bool is_alone = held.held() == mode::exclusive;
   std::vector<std::string> tokens;
   for (const std::uint64_t each : held.tokens()) tokens.push_back(std::to_string(each));
-  // A line for each, since no name has a new line.
+  // Each name has a line, since no name has a new line.
   set_variable("LOCKFLIGHT_LOCK", joined(held.names(), "\n"));
   set_variable("LOCKFLIGHT_UNIT", held.unit() < 0 ? "" : std::to_string(held.unit()));
   set_variable("LOCKFLIGHT_TOKEN", is_alone ? joined(tokens, "\n") : "");

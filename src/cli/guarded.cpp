@@ -24,7 +24,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// The rest of the time for waiting, which goes on while the process is stopped.
+/// The rest of the time to wait. The time also passes while the process is stopped.
 class time_left {
  public:
   explicit time_left(limit patience)
@@ -35,7 +35,7 @@ class time_left {
     const std::uint64_t gone_ns = now_ns() - began_ns_;
     return limit::of_ns(patience_.nanoseconds() - std::min(gone_ns, patience_.nanoseconds()));
   }
-  /// Also if the run was to wait, and has done so.
+  /// Whether no time is left: the run was not to wait, or has waited for all of it.
   [[nodiscard]] bool is_over() const { return now().is_attempt(); }
 
  private:
@@ -57,7 +57,7 @@ bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
 class guarded_run {
  public:
-  /// `inheritors` is null unless what COMMAND leaves running keeps the lock.
+  /// `inheritors` is null unless processes that COMMAND leaves running keep the lock.
   guarded_run(const guarded_command& what, inheritance* inheritors)
       : what_(what),
         inheritors_(inheritors),
@@ -68,7 +68,7 @@ class guarded_run {
 
  private:
   [[nodiscard]] outcome wait();
-  /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
+  /// Whether the process that the caller has started is gone, so that the lock is not wanted.
   [[nodiscard]] bool is_abandoned() const {
     return inheritors_ != nullptr && !inheritors_->has_front();
   }
@@ -119,8 +119,8 @@ std::string guarded_run::locks_text() const {
 
 // ---- until it has the lock ----
 
-/// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
-/// has been removed.
+/// Tries once to acquire the lock. Nothing if the acquire is to be repeated: a Ctrl-Z has come, or
+/// the domain has been removed.
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
     const auto around = enclosing_run_that_excludes(left);
@@ -139,7 +139,8 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
-/// A run that would wait for this one, which would wait for it. None if this one does not wait.
+/// An enclosing run that waits for this one, while this one would wait for it. None if this one
+/// does not wait.
 std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes(const time_left& left) const {
   if (what_.waits_anyway || left.is_over()) return std::nullopt;
   return run_that_excludes(*in_, what_.names, what_.held == mode::shared, what_.units);
@@ -153,8 +154,8 @@ void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
           " and waits for this run, which would wait for it");
 }
 
-/// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
-/// the deadline is near. False if the lock is lost, or the wait is over.
+/// In a cluster, waits for the next renewal if the deadline is near, so that COMMAND is not started
+/// just to be ended. False if the lock is lost, or the wait is over.
 bool guarded_run::stays_valid(const time_left& left) const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
@@ -173,7 +174,7 @@ outcome guarded_run::wait() {
     in_ = what_.in.open();
     held_.emplace(handle_for(*in_, what_));
     named_control(*held_).guard_nothing_yet();  // until COMMAND, or a repair, is started
-    // A run that comes while the work of its slot is being done does not wait for its end.
+    // A run that comes while the work of its slot is being done does not wait for the work's end.
     if (is_done()) return outcome::done;
     message_.begin();
     named_control(*held_).interrupt_with([this] {
@@ -231,8 +232,8 @@ void guarded_run::say_why_it_does_not_run(outcome how) {
     say_who_holds();
 }
 
-/// The first of the names that somebody holds. The holder may be on another host, where nobody
-/// looks for it.
+/// The first of the names that has a holder. The holder may be on another host, and is not searched
+/// there.
 const std::string& guarded_run::name_not_free() const {
   const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
     return !holders_of(in_->users_of(each)).empty();
@@ -284,7 +285,8 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   return end_by(its.first_to_run);
 }
 
-/// COMMAND or a repair has ended well: if it held alone, what is guarded counts as repaired.
+/// Called when COMMAND or a repair has ended well: if it held exclusively, the guarded data counts
+/// as repaired.
 void guarded_run::mark_consistent() {
   if (what_.held == mode::exclusive && held_->owner_died()) held_->mark_consistent();
 }
@@ -324,7 +326,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
 }
 
 /// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
-/// Returns the one that ended this early, or 0. A death from here on concerns nobody.
+/// Returns the signal that ended this early, or 0. No later holder learns of a death from here on.
 int guarded_run::hold_on() {
   named_control(*held_).finish();
   constexpr std::uint64_t second = 1'000'000'000;
@@ -372,7 +374,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   return lost_lock;
 }
 
-/// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
+/// Releases the locks that are held. Returns `code`, or ends the process by a signal that was noted
 /// meanwhile.
 int guarded_run::leave(int code) {
   if (held_ && held_->is_held()) {

@@ -1,4 +1,4 @@
-// Runs a command while a named lock is held: what `lockflight run` does once its line is read.
+// Runs a command while a named lock is held: the work of `lockflight run` once its line is read.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ struct guarded_command {
   int events = -1;                       ///< the descriptor for lines of JSON; -1: none
   bool inherits = false;                 ///< what COMMAND leaves running keeps the lock
   std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
-  /// The action if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs
-  /// before it in a shell.
+  /// The action if a holder has died: COMMAND runs and finds that in its environment, or does not
+  /// run, or `repair` runs before it in a shell.
   enum class after_death : std::uint8_t { run, fail, repair } on_owner_died = after_death::run;
   std::string repair;
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
@@ -47,7 +47,7 @@ constexpr int lost_lock = 76;
 constexpr int not_repaired = 65;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
-/// A week is 604,800; nobody waits for longer than this.
+/// The longest time to wait, in seconds. A week is 604,800.
 constexpr double most_wait_s = 1e9;
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the

@@ -83,7 +83,8 @@ inheritance::inheritance(descriptor front, int front_pid)
   writing_ = descriptor(ends[1]);
 }
 
-// By the other end of the socket, since a process in a new PID namespace does not see its parent.
+// The other end of the socket shows whether the front process is there: a process in a new PID
+// namespace does not see its parent.
 bool inheritance::has_front() const {
   pollfd front{.fd = front_.get(), .events = 0, .revents = 0};
   return poll(&front, 1, 0) != 1;
@@ -95,7 +96,7 @@ void inheritance::pass_on() const noexcept {
   if (fcntl(writing_.get(), F_DUPFD, out_of_the_way) < 0) fcntl(writing_.get(), F_SETFD, 0);
 }
 
-// An inheritor may have written something: only the other end's being closed counts.
+// An inheritor may have written to the pipe: only that its other end is closed counts.
 bool inheritance::has_inheritors() const {
   pollfd end{.fd = reading_.get(), .events = 0, .revents = 0};
   poll(&end, 1, 0);
@@ -104,7 +105,7 @@ bool inheritance::has_inheritors() const {
 
 void inheritance::go_to_background(const ending& its) {
   const end_of_command sent{its.code, its.signal_number};
-  // A front process that was killed is not told.
+  // The send fails if the front process was killed.
   send(front_.get(), &sent, sizeof sent, MSG_NOSIGNAL);
   if (getppid() == front_pid_) kill(front_pid_, SIGCHLD);
   front_ = descriptor();
@@ -116,7 +117,7 @@ void inheritance::go_to_background(const ending& its) {
   static_cast<void>(chdir("/"));
 }
 
-// In the order of process numbers, so that it is one that has been there for long.
+// Searches in the order of process numbers, to find an inheritor that has been there for long.
 pid_t inheritance::an_inheritor() const {
   struct stat passed_on {};
   if (fstat(reading_.get(), &passed_on) != 0) return 0;
@@ -132,7 +133,7 @@ pid_t inheritance::an_inheritor() const {
   return 0;
 }
 
-// Bytes that an inheritor writes are read and forgotten: only the end of the pipe counts.
+// Bytes that an inheritor writes are read and dropped: only the end of the pipe counts.
 bool inheritance::await_end_of(const descriptor& inheritor) const {
   std::array<char, 256> written{};
   while (true) {

@@ -25,7 +25,7 @@ std::string owner_of(const domain& in) {
                                   : fmt::format("user {}", geteuid());
 }
 
-/// At most so many, by name.
+/// The locks that get metrics, at most most_locks_with_metrics, by name.
 std::vector<domain_lock> chosen(std::vector<domain_lock> locks) {
   const auto importance = [](const domain_lock& of) {
     return std::tuple(!of.users.empty(), longest_wait_s(of), of.acquires);

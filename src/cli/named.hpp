@@ -17,7 +17,7 @@ namespace lockflight::cli {
 [[nodiscard]] inline double seconds_of(const lock_user& user) {
   return static_cast<double>(user.for_ns) / 1e9;
 }
-/// 0: nobody waits.
+/// The longest wait of a user of the lock; 0 if no user waits.
 [[nodiscard]] double longest_wait_s(const domain_lock& lock);
 
 // ---- words ----
@@ -31,7 +31,7 @@ constexpr int widest_name = 40;
 [[nodiscard]] std::string use_text(const lock_user& user);
 /// "flight-rw", "semaphore of 3".
 [[nodiscard]] std::string kind_of(const domain_lock& lock);
-/// The state of a participant, to be said besides its numbers: "dead", "stopped", "in another PID
+/// The state of a participant, for a text that has its numbers: "dead", "stopped", "in another PID
 /// namespace", two of these with a comma, or nothing.
 template <class Participant>
 [[nodiscard]] std::string state_text(const Participant& of) {
@@ -52,12 +52,12 @@ template <class Participant>
 
 // ---- JSON ----
 
-/// To the millisecond.
+/// The time in seconds, to the millisecond.
 [[nodiscard]] double json_seconds(std::uint64_t ns);
-/// {"holders": […], "waiters": […]}, and what else is in `into`.
+/// Adds "holders": […] and "waiters": […] to the object `into`.
 void add_users(std::span<const lock_user> users, nlohmann::ordered_json& into);
 [[nodiscard]] nlohmann::ordered_json json_of(const domain_lock& lock);
-/// An array of the members: a user, and what it "holds" and "waits_for".
+/// An array of the members: each is a user, with the names that it "holds" and "waits_for".
 [[nodiscard]] nlohmann::ordered_json json_of(const lock_circle& circle);
 /// The document as text without control characters, its strings as `reversible` makes them; -1: in
 /// one line.

@@ -1,8 +1,8 @@
-// `lockflight run --json FD`: what happens to the run, as lines of JSON for a script that reads the
+// `lockflight run --json FD`: the events of the run, as lines of JSON for a script that reads the
 // other end of that descriptor. Each line is one object with the field "event".
 //
-// The run waits for no reader. If nobody makes room for a line within a tenth of a second, that
-// line and all later ones are lost, so that what a reader gets is whole lines.
+// The run does not wait for its reader. If there is no room for a line within a tenth of a second,
+// that line and all later ones are lost, so that a reader gets whole lines only.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,22 @@ namespace lockflight::cli {
 
 class run_events {
  public:
-  /// Of a run for those names. -1: nobody wants to know.
+  /// The events of a run for those names. `to` -1: the events are not wanted.
   run_events(int to, const std::vector<std::string>& names);
 
-  /// The wait goes on, for that name. Called again and again; says so once, after a second.
+  /// Called again and again while the run waits for that name. Writes the event once, after a
+  /// second.
   void waits(const domain& in, const std::string& name);
   void has_lock(const named_handle& held);
   void was_not_free(const domain& in, const std::string& name);
   void is_done_until(wall_seconds moment);
-  /// A signal has ended the wait, or the process that the caller started is gone: 0.
+  /// Called if that signal has ended the wait, or with 0 if the process that the caller started is
+  /// gone.
   void was_interrupted(int signal_number);
   void command_has_ended(const ending& its);
   void has_lost_lock();
   void has_released();
-  /// The descriptor is about to be closed.
+  /// Called when the descriptor is about to be closed.
   void end() { to_ = -1; }
 
  private:

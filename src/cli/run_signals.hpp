@@ -1,12 +1,12 @@
 // The signals of `lockflight run`, from its first moment to its last.
 //
-// - Before the lock is asked for, and after it is free: a signal that ends the process does so at
+// - Before the run acquires, and after it has released: a signal that ends the process does so at
 //   once, and SIGTSTP stops it.
-// - While it waits: a signal is noted, and the wait is given up because of it.
-// - While it has the lock: signals are blocked, and read one after the other.
+// - While the run waits: a signal is noted, and the wait is given up because of it.
+// - While the run has the lock: signals are blocked, and read one after the other.
 //
 // So no signal of this list ends the process while it has the lock, which would count as the death
-// of a holder. One that was ignored when the process began stays so, as nohup(1) asks.
+// of a holder. A signal that was ignored when the process began stays ignored, as nohup(1) asks.
 #pragma once
 
 #include <signal.h>
@@ -28,14 +28,15 @@ class run_signals {
   run_signals(const run_signals&) = delete;
   run_signals& operator=(const run_signals&) = delete;
 
-  /// Signals end or stop the process at once from here on. Those that are pending come now.
+  /// Signals end or stop the process at once from here on. Pending signals are delivered now.
   void let_end();
   /// Notes signals from here on, and forgets those noted before.
   void note();
   /// Blocks signals from here on. A SIGTSTP that was noted is pending then.
   void block();
 
-  /// The signal that was noted; one that ends the process rather than SIGTSTP. 0: none.
+  /// The signal that was noted; a signal that ends the process has precedence over SIGTSTP. 0:
+  /// none.
   [[nodiscard]] static int noted();
   /// The signals that block() blocks.
   [[nodiscard]] const sigset_t& blocked() const { return blocked_; }
@@ -48,7 +49,7 @@ class run_signals {
   /// before.
   void stop_here(bool if_noted = false);
 
-  /// For the child between vfork and exec: signals do what they do by default, and come.
+  /// For the child between vfork and exec: signals have their default action, and are not blocked.
   void give_back_in_child() const;
 
  private:

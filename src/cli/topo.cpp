@@ -21,7 +21,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// Of many equal elements the first few and the last are enough.
+/// The most elements that are shown: of many equal ones the first few and the last are enough.
 constexpr int most_shown = 8;
 constexpr int shown_first = 3;
 

@@ -2,8 +2,8 @@
 // (docs/cluster.md, "How it works"): it waits until its host owns the name, and a holder can ask
 // how long it is certainly alone.
 //
-// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway;
-// no message. Else the waiter rings the host's agent, and sleeps.
+// Cost: if the host owns the name, two compare-and-swaps on a line that the holder has anyway, and
+// no message. Otherwise the waiter rings the host's agent, and sleeps.
 //
 // The clock of deadlines takes half as long to read as a free lock to acquire, so it is read once
 // in each tick of the coarse clock, which an acquire of the host's lock reads anyway. The coarse
@@ -22,28 +22,29 @@ namespace lockflight::detail {
 
 class across_hosts {
  public:
-  /// For the lock with that first line.
+  /// Makes the part for the lock with that first line.
   across_hosts(const domain_file& file, std::uint32_t line, std::string name)
       : file_(file), line_(line), name_(std::move(name)), words_(file, line) {}
 
   /// Called with the host's lock in that mode. False if that was not possible by `until`, or if the
   /// wait was interrupted: the caller releases the host's lock then. An attempt, whose time is over
   /// at once, still gives other hosts some time to answer.
-  /// `coarse_ns` is what CLOCK_MONOTONIC_COARSE said since the caller began.
+  /// `coarse_ns` is a time of CLOCK_MONOTONIC_COARSE that was read after the caller began.
   [[nodiscard]] bool enter(cluster::mode wanted, domain_port& port, rma::deadline until,
                            std::uint64_t coarse_ns);
-  /// Before the caller that entered releases the host's lock.
+  /// Called before the caller that entered releases the host's lock.
   void leave() { acquire_->leave(); }
 
   // ---- for a holder ----
   [[nodiscard]] bool died() const { return acquire_ && acquire_->died(); }
-  /// Does nothing if the holder is not certainly alone any more: the next one is told then.
+  /// Does nothing if the holder is not certainly alone any more: the next holder then learns of a
+  /// death.
   void mark_consistent() {
     if (valid_for() != 0) acquire_->mark_consistent();
   }
-  /// 0 if the holder is not certainly alone any more. Nanoseconds.
+  /// For how many nanoseconds the holder is certainly alone; 0 if it is not certain any more.
   [[nodiscard]] std::uint64_t valid_for() const;
-  /// Of the last exclusive acquire; 0 if there was none.
+  /// The token of the last exclusive acquire; 0 if there was none.
   [[nodiscard]] std::uint64_t token() const { return token_; }
 
  private:

@@ -61,8 +61,8 @@ descriptor make_bell(const domain_file& file) {
   };
   descriptor made = make_socket();
   if (!made) throw refused(errno);
-  // A socket that an earlier agent has left. No other agent lives, since this one has the domain's
-  // byte.
+  // Removes a socket that an earlier agent has left. No other agent lives, since this one has the
+  // domain's byte.
   if (unlink(path.c_str()) != 0 && errno != ENOENT) throw refused(errno);
   const sockaddr_un at = address_of(path);
   const mode_t before = umask(0177);

@@ -1,5 +1,5 @@
-// How a client tells the agent of its host that it wants a name: by a datagram with the name, to a
-// socket beside the domain file. So the agent waits for its clients and for its network in one
+// The request by which a client asks the agent of its host for a name: a datagram with the name, to
+// a socket beside the domain file. So the agent waits for its clients and for its network in one
 // place, and a client needs no library.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace lockflight::detail {
 /// The path of the socket of a domain's agent.
 [[nodiscard]] std::string bell_path_of(const domain_file& file);
 
-/// Rings for that name. An agent that does not run looks at all names when it starts. If the agent
-/// does not read its socket, a mark says that it has to look at all names when it does.
+/// Rings for that name. An agent that does not run reads all names when it starts. If the agent
+/// does not read its socket, a mark tells it to read all names when it does.
 void ring_agent(const domain_file& file, std::string_view name);
 
 /// The agent's end: bound to the path, with the mode and the group of the domain. It does not

@@ -11,7 +11,7 @@
 namespace lockflight::detail {
 
 [[nodiscard]] std::uint64_t done_note_of_cluster(const domain_file& file, const std::string& name);
-/// For the holder with that token.
+/// Writes the note. Only the holder with that token may do so.
 void note_done_in_cluster(const domain_file& file, const std::string& name, std::uint64_t seconds,
                           std::uint64_t token);
 

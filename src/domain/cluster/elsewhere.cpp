@@ -49,8 +49,8 @@ std::string unescaped(std::string_view text) {
   return made;
 }
 
-/// Whether root or the owner of the domain file listens: in a folder that all can write to,
-/// somebody else could have put the socket there.
+/// Whether root or the owner of the domain file listens: in a folder that all can write to, another
+/// user could have put the socket there.
 bool is_trusted(int fd, const domain_file& file) {
   ucred by{};
   socklen_t size = sizeof by;
@@ -106,7 +106,7 @@ std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
   }
 }
 
-/// Of what lock_user::use() says.
+/// The mode that a text of lock_user::use() stands for.
 std::optional<mode> mode_from(std::string_view use) {
   for (const mode each : {mode::none, mode::shared, mode::exclusive})
     if (use == lock_user{.held = each}.use()) return each;

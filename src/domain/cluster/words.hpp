@@ -98,13 +98,13 @@ class words_in_file {
     rma::word expected = bits_of(before);
     return state_->compare_exchange_strong(expected, bits_of(after));
   }
-  /// Whether the name means nothing to other hosts, and may be forgotten.
+  /// Whether other hosts do not need the name, so that it may be removed.
   [[nodiscard]] bool are_unused() const {
     const cluster::ownership owned = get_ownership();
     return owned.owned == cluster::mode::none && owned.wanted == cluster::mode::none &&
            state_->load() == 0;
   }
-  /// For a block that another lock may have had.
+  /// Clears the words of a block that another lock may have had.
   void clear() {
     ownership_->store(0);
     state_->store(0);

@@ -15,7 +15,8 @@ struct thread_identity {
   std::uint64_t born = 0;   ///< in ticks since the boot; 0: not known
   std::uint64_t space = 0;  ///< its namespaces: see our_space
 
-  /// In a word: the numbers, below the kernel's limit of 2^22, and part of the namespace's.
+  /// The thread in a word: the numbers, below the kernel's limit of 2^22, and a part of the
+  /// namespace's number.
   [[nodiscard]] std::uint64_t owner() const {
     return space << space_at | static_cast<std::uint64_t>(pid) << 22 |
            static_cast<std::uint64_t>(tid);
@@ -25,7 +26,7 @@ struct thread_identity {
     return {static_cast<std::int32_t>(owner >> 22 & number),
             static_cast<std::int32_t>(owner & number), born};
   }
-  /// Whether a thread of that owner() is of these namespaces. 0 are none.
+  /// Whether a thread of that owner() is of these namespaces. False if `space` is 0.
   [[nodiscard]] static bool is_of(std::uint64_t space, std::uint64_t owner) {
     return space != 0 && owner >> space_at == (space << space_at) >> space_at;
   }
@@ -52,13 +53,14 @@ enum class extent : std::uint8_t { thread, process };
 /// time, in which /proc says when it started. 0: there is no /proc of our namespace of processes,
 /// so that nothing in it is about us. Reads four files of /proc.
 [[nodiscard]] std::uint64_t our_space() noexcept;
-/// The same as it was a tenth of a second ago at most: for show alone, of many slots.
+/// The result of our_space() at most a tenth of a second ago: for the display of many slots only.
 [[nodiscard]] std::uint64_t recent_space() noexcept;
 /// Whether a thread of that owner() has its number in our namespace of processes. Reads /proc if
-/// the two namespaces are not all the same. For show alone: where /proc says nothing, it has not.
+/// the namespaces differ. For display only: the result is false if /proc does not say.
 [[nodiscard]] bool is_numbered_here(std::uint64_t owner) noexcept;
-/// Of a thread of our namespaces, or its process. Reads a file of /proc, some microseconds. A
-/// thread that is on its way out counts as gone: it runs no more instructions of its program.
+/// The life of a thread of our namespaces, or of its process. Reads a file of /proc, some
+/// microseconds. A thread that is ending counts as gone: it runs no more instructions of its
+/// program.
 [[nodiscard]] life life_of(const thread_identity& who, extent what) noexcept;
 /// Whether a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.
@@ -66,7 +68,7 @@ enum class extent : std::uint8_t { thread, process };
 
 /// How often the process maps the beginning of the file that this process maps at `ours`; nothing
 /// if we may not know. A process that has become another program by exec is the same thread, but
-/// maps nothing of what it mapped before.
+/// has none of its earlier mappings.
 [[nodiscard]] std::optional<int> mappings_of(std::int32_t pid, const void* ours);
 
 }  // namespace lockflight::detail

@@ -16,8 +16,8 @@ ino_t inode_of(const char* space) {
 }  // namespace
 
 std::int64_t clock_shift_ns() noexcept {
-  // The file is about the namespace of our children, which is ours unless we have made them another
-  // one.
+  // The file describes the namespace of our children, which is ours unless we have made another one
+  // for them.
   const ino_t ours = inode_of("/proc/self/ns/time");
   if (ours == 0 || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
   try {

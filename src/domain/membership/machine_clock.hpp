@@ -1,5 +1,5 @@
-// The clock of what participants show to each other: CLOCK_MONOTONIC as the machine has it, which
-// is the same in all namespaces of time. A namespace shifts the clock of its processes.
+// The clock of the times that participants show to each other: CLOCK_MONOTONIC of the machine,
+// which is the same in all namespaces of time. A namespace shifts the clock of its processes.
 #pragma once
 
 #include <cstdint>

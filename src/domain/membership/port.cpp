@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
-// A waiter that wakes earlier would find that it is not yet time to examine anybody.
+// A waiter that wakes earlier would find that no examination is due yet.
 constexpr std::uint64_t watcher_checks_every = rma::watcher_examines_every_ns + 5 * ms;
-// If the watcher dies, another waiter finds that out at its own next look. The waiters of a domain
-// wake for that fifty times a second at most, all together.
+// If the watcher dies, another waiter finds that out at its own next examination. All waiters of a
+// domain together wake for that fifty times a second at most.
 constexpr std::uint64_t others_check_together = 20 * ms;
 constexpr std::uint64_t others_check_every_at_least = 100 * ms;
 constexpr std::uint64_t examination_every = 3 * ms;  // of one participant
@@ -75,7 +75,7 @@ void domain_port::ask_whether_interrupted() {
   if (interrupt_ != nullptr && *interrupt_ && (*interrupt_)()) interrupted_ = true;
 }
 
-// The participant has said where it sleeps before it reads `asked_` for the last time.
+// The participant has written where it sleeps before it reads `asked_` for the last time.
 void domain_port::ask_now() {
   asked_.store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -122,8 +122,9 @@ void domain_port::pause(std::uint64_t nanoseconds) {
   while (now_ns() < until);
 }
 
-// Callers examine all users of a lock, however often they wait. What somebody else has found a
-// moment ago is good enough: else the cost of waiters would grow with the square of their number.
+// Callers examine all users of a lock, however often they wait. A result that another participant
+// found a moment ago is good enough: otherwise the cost of waiters would grow with the square of
+// their number.
 void domain_port::examine(rma::rank_t rank) {
   const int slot = file_.slot_of(rank);
   domain_slot_page& s = file_.slot(slot);
@@ -142,18 +143,18 @@ void domain_port::examine(rma::rank_t rank) {
   }
 }
 
-// The participant has said where it sleeps before it reads its lifeline for the last time; what the
-// caller has changed comes before this read, in our order or in that of a fence.
+// The participant has written where it sleeps before it reads its lifeline for the last time. The
+// caller's change comes before our read of that word, by the order of the accesses or by a fence.
 void domain_port::wake(rma::rank_t rank) {
   fence();
   ring_for(file_.slot(file_.slot_of(rank)));
 }
 
 // The bell counts us for as long as `sleeps_at` says that we are there, and a little longer. So if
-// we die, the thread that cleans up takes back what we added, or nothing: a count that is one too
-// high costs wake-ups, one that is too low would let somebody sleep on.
+// we die, the thread that cleans up subtracts us once, or not at all: a count that is one too high
+// costs wake-ups, and one that is too low would let a waiter sleep on.
 void domain_port::disarm() {
-  // Release: visible before the count falls.
+  // Release: this store is visible before the count falls.
   ours_.sleeps_at.store(0, std::memory_order_release);
   sleeper_.disarm();
 }
@@ -162,16 +163,16 @@ void domain_port::arm() {
   sleeper_.arm(*bell_);
   ours_.sleeps_at.store(bell_number_, std::memory_order_release);
   fence();  // before we read what `wake` and `ask_now` are called for
-  // A writer without a fence is made to see our mark, once: we stay armed until we have what we
-  // wait for.
+  // Writers without a fence are made to see our mark, once: we stay armed until the awaited value
+  // is there.
   if (fenced_stores() || shm::detail::membarrier()) return;
   disarm();
   refuse_membarrier();
 }
 
-// The one that watches looks soon at first, since most waits are short, and later less often.
-// Others look once at the beginning, to find out whether anybody watches, and then the less often
-// the more threads there are. A wait for something else than a lock looks once a second.
+// The watcher examines soon at first, since most waits are short, and later less often. Other
+// waiters examine once at the beginning, to find out whether there is a watcher, and then the less
+// often the more threads there are. A wait for something else than a lock examines once a second.
 std::uint64_t domain_port::check_after(std::uint64_t waited, const rma::lifeline* line) const {
   if (line == nullptr) return second;
   if (line->watches)
@@ -197,8 +198,8 @@ void domain_port::check_file(std::uint64_t now) {
 void domain_port::check_later(const rma::lifeline* line) {
   goes_on_ = true;
   if (steps_ == 0 || line == nullptr || line->watches || interrupted_) return;
-  // In place of the check that is put off: else a waiter whose deadlines are near each other would
-  // never be asked.
+  // This replaces the check that is put off: otherwise a waiter whose deadlines are near each other
+  // would never be asked.
   const std::uint64_t now = now_ns();
   check_at_ = std::max(check_at_, now + check_after(now - since_, line));
   ask_whether_interrupted();
@@ -212,7 +213,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
     note_wait(since_);
-    // An acquire that others end waits several times. Relaxed: for show alone.
+    // An acquire that others end waits several times. Relaxed: the word is for display only.
     const std::uint64_t shown = shown_since_ != 0 ? shown_since_ : waited_since_;
     ours_.waits_since.store(to_machine(shown, clock_shift_), std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
@@ -227,7 +228,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   }
   const bool watches = line != nullptr && line->watches;
   const std::uint64_t before = now_ns();
-  // The watch may have come to us since the last look.
+  // We may have become the watcher since the last check.
   if (watches) check_at_ = std::min(check_at_, before + watcher_checks_every);
   const std::uint64_t end = std::min(check_at_, until.at);
   const std::uint64_t at_most = end > before ? end - before : 0;

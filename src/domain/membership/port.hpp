@@ -2,9 +2,9 @@
 // slot is a rank. The words of all locks are rank 0's; of other ranks there are only the
 // participants' own words.
 //
-// Cost: that of the shm port. A waiter sleeps, and wakes to look whether others live: one waiter of
-// each lock after 4 ms at first and later every 40 ms; the others every 100 ms where there are few
-// threads, and once a second where there are many.
+// Cost: that of the shm port. A waiter sleeps, and wakes to examine whether others live: one waiter
+// of each lock after 4 ms at first and later every 40 ms; the others every 100 ms if there are few
+// threads, and once a second if there are many.
 #pragma once
 
 #include <ctime>
@@ -77,7 +77,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     return file_.header().deaths.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool is_dead(rma::rank_t rank) const {
-    // Acquire: with it we see all that the dead participant stored.
+    // Acquire: with this state we see all stores of the dead participant.
     return file_.slot(file_.slot_of(rank)).state() == slot_state::dead;
   }
   /// Whether the slot is free: all its records are idle then.
@@ -89,15 +89,15 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     const domain_slot_page& s = file_.slot(file_.slot_of(rank));
     return s.finished.load(std::memory_order_relaxed) == s.life_now().incarnation;
   }
-  /// Whether the dead participant left of itself: nobody died.
+  /// Whether the participant left by itself, and did not die.
   [[nodiscard]] bool had_left(rma::rank_t rank) const {
     return has_left(file_.slot(file_.slot_of(rank)));
   }
   void examine(rma::rank_t rank);
-  /// Every operation has taken effect at its call.
+  /// Does nothing: every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}
   void wake(rma::rank_t rank);
-  /// Slots are used from the first one on.
+  /// The number of slots that were ever used: slots are used from the first one on.
   [[nodiscard]] int participants() const {
     return std::min(static_cast<int>(file_.header().used_slots.load(std::memory_order_acquire)),
                     file_.steward() + 1);
@@ -108,17 +108,17 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
 
   // ---- for named locks ----
 
-  /// While it is set, a wait asks it whether to give up: after each signal, and each time that the
-  /// waiter wakes. What it throws leaves the wait. Null: nobody interrupts.
+  /// Sets a function that a wait asks whether to give up: after each signal, and each time that the
+  /// waiter wakes. An exception of the function leaves the wait. Null: waits are not interrupted.
   void set_interrupt(const std::function<bool()>* is_interrupted) {
     interrupt_ = is_interrupted;
     interrupted_ = false;
   }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
-  /// Since when this participant waits, for show, if its waits are parts of a longer one; 0: since
-  /// the present one began.
+  /// Sets since when this participant is shown to wait, if its waits are parts of a longer one; 0:
+  /// since the present one began.
   void show_wait_since(std::uint64_t ns) { shown_since_ = ns; }
-  /// Of a generation that this participant has replaced, for show (repair.hpp).
+  /// Notes, for display only, that this participant has replaced a generation (repair.hpp).
   void note_repair(rma::plain_cell lock, bool is_for_the_left) {
     if (is_for_the_left)
       file_.word(lock.index + class_word)
@@ -141,15 +141,15 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   void forget_sleep() { sleeper_.forget(); }
   /// For any thread: a wait of this participant asks at once.
   void ask_now();
-  /// The acquire is over: nothing waits any more.
+  /// Called when the acquire is over, and the participant waits no more.
   void rest() {
     goes_on_ = false;
     last_pause_ = 0;
     if (sleeper_.armed()) [[unlikely]]
       disarm();
   }
-  /// From now on our record says that its lock is held: for show alone. The clock is the coarse
-  /// one, which costs a few nanoseconds and is some milliseconds late. Returns what it says.
+  /// Notes, for display only, since when our record holds its lock. The clock is the coarse one,
+  /// which costs a few nanoseconds and is some milliseconds late. Returns its time.
   std::uint64_t note_hold(int record) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -162,8 +162,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
  private:
   enum class step_end : std::uint8_t { read_again, check };
 
-  // A wait that returns for no reason, or at its deadline, mostly goes on at once: it stays armed,
-  // so that it need not make all writers see that again, and keeps the times at which it looks.
+  // A wait that returns for no reason, or at its deadline, mostly goes on at once. So it stays
+  // armed, because arming makes all writers see the mark, and keeps the times of its next checks.
   template <class Cell, class Predicate>
   rma::word wait(Cell on, Predicate done, rma::deadline until, const rma::lifeline* line) {
     begin_wait(number_of_bell(on), bell_at(on));
@@ -200,7 +200,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   void end_wait() {
     if (sleeper_.armed()) disarm();
   }
-  /// The caller looks now, and need not be woken for that soon.
+  /// The caller examines others now, and need not be woken for that soon.
   void check_later(const rma::lifeline* line);
   [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
   void arm();
@@ -221,7 +221,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     return file_.bell_of_line(c.index / rma::line_words);
   }
   [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
-  /// As sleeps_at has it. Everybody waits at its own cells or at those of locks.
+  /// The bell of a cell, as sleeps_at has it. A participant waits at its own cells or at those of
+  /// locks.
   template <class Cell>
   [[nodiscard]] std::uint32_t number_of_bell(const Cell& c) const {
     if (c.index < own_words) return own_bell;

@@ -10,11 +10,11 @@
 namespace lockflight::detail {
 namespace {
 
-// Marks are numbered, also those that were taken back: so none is taken for another one.
+// Marks are numbered, also those that were taken back, so that no mark is mistaken for another one.
 constexpr std::uint64_t process_bits = 0xffffffff;
 
-/// Says that the domain is being removed, until the object ends: the domain is as before then, or
-/// its path is gone.
+/// Marks the domain as being removed until this object ends. The domain is then as before, or its
+/// path is gone.
 class removal_mark {
  public:
   removal_mark() = default;
@@ -50,7 +50,8 @@ void wake_all(const domain_file& file) {
   for_each_slot(file, [&](int i) { file.slot(i).bell.ring(); });
 }
 
-/// Null if it is damaged, and `force` says that this is no reason.
+/// Opens the file of a domain that is to be removed. Null if the file is damaged and `force` allows
+/// that.
 std::shared_ptr<domain_file> open_to_remove(const domain_place& at, bool force) {
   try {
     return domain_file::open_at(at);
@@ -81,7 +82,7 @@ bool remove_domain(const domain_place& at, bool force, own_slot own, end_of_file
   const auto file = open_to_remove(at, force);
   removal_mark mark;
   if (file && !force) {
-    // The slow look first, since newcomers wait from the mark on.
+    // The slow examination comes first, since newcomers wait from the mark on.
     examine_all(*file);
     refuse_if_used(*file, own(*file));
   }

@@ -50,7 +50,7 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
 std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64_t space) {
   const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
   if (!thread_identity::is_of(space, owner)) return std::nullopt;
-  // If another process is guarded by now, its start says nothing about this one.
+  // If another process is guarded by now, its start is not that of this one.
   const std::uint64_t born = s.guarded_born.load(std::memory_order_acquire);
   const bool is_same = s.guarded.load(std::memory_order_acquire) == owner;
   return thread_identity::from(owner, is_same ? born : 0);
@@ -78,9 +78,9 @@ std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64
 //    other namespaces or       byte not known: it lives     and lives in another container
 //    /proc hides it
 //
-// A guarded process lives as 4 says of the whole process, and as its own
-// byte says where 4 says nothing. 4 goes first, since what that process has started may have the
-// byte as well, and is not guarded.
+// Source 4 decides whether a guarded process lives, for the whole process, and its own byte where 4
+// does not say. Source 4 comes first, since processes that the guarded one has started may have the
+// byte as well, and are not guarded.
 
 bool has_other_copy_of_us(const domain_file& file) {
   return mappings_of(getpid(), file.address()).value_or(2) > 1;
@@ -133,9 +133,9 @@ bool lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness 
   return owner_lives(file, slot, owner, how) || guarded_lives(file, slot);
 }
 
-// The death is counted after it is visible (C45), and its slot has no owner from then on. A thread
-// may die between the two; then the next one that examines the slot does it. `owner` is the dead
-// one.
+// Counts a death after it is visible (C45). The slot has no owner from then on. If a thread dies
+// between the two steps, the next thread that examines the slot does the second one. `owner` is the
+// dead owner.
 void count_death(domain_file& file, domain_slot_page& s, std::uint32_t incarnation,
                  std::uint64_t owner) {
   // A slot is cleaned only after its death is counted.
@@ -164,7 +164,7 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   std::array<std::uint64_t, 2> command{};
   const std::string name = comm_of(us.pid, us.tid);
   std::memcpy(command.data(), name.data(), std::min(name.size(), sizeof command));
-  // Relaxed: for show alone.
+  // Relaxed: the command is for display only.
   s.command[0].store(command[0], std::memory_order_relaxed);
   s.command[1].store(command[1], std::memory_order_relaxed);
   s.pid.store(us.pid, std::memory_order_relaxed);
@@ -182,7 +182,7 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   for (std::uint32_t now = used.load(); now < ours && !used.compare_exchange_weak(now, ours);) {
   }
   file.header().living.fetch_add(1, std::memory_order_relaxed);
-  // Before the first word of ours: from here on a death is one that concerns others.
+  // This comes before the first word of ours is written: from here on our death concerns others.
   s.life.store(slot_life{slot_state::living, incarnation}.bits());
 }
 
@@ -199,7 +199,8 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   write_born(s, us);
-  // First: if we die in here, nobody takes back the same once more (domain_port::disarm).
+  // This comes first: if we die in here, no other thread subtracts the same once more
+  // (domain_port::disarm).
   const std::uint32_t at = s.sleeps_at.exchange(0);
   if (at == own_bell) s.bell.parked.store(0, std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
@@ -243,7 +244,7 @@ bool is_left(domain_file& file, int slot, std::uint64_t owner) {
          !owner_lives(file, slot, owner, thoroughness::full);
 }
 
-// Takes that slot if it is free, or if it was a dead participant's that no lock remembers.
+// Takes that slot if it is free, or if it was a dead participant's and no lock needs it.
 bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
   if (how == thoroughness::full && s.state() != slot_state::free)
@@ -271,7 +272,7 @@ int take_slot(domain_file& file) {
   const int first = file.is_of_cluster() && !file.is_agent() ? slots_of_agent(most) : 0;
   const int used =
       std::min(most, static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
-  // A few of those that look alive are looked at each time, so that the ended do not pile up.
+  // A few of the slots that seem alive are examined each time, so that dead ones do not accumulate.
   constexpr std::uint32_t examined_each_time = 2;
   if (used > 0) {
     const std::uint32_t next =
@@ -302,7 +303,7 @@ void leave_slot(domain_file& file, int slot, remains what) {
   if (what != remains::nothing) {
     if (what == remains::queue_nodes)
       s.has_left.store(s.life_now().incarnation, std::memory_order_release);
-    // The byte first: once it is dead, the slot may be another thread's of this process.
+    // The byte is unlocked first: once the slot is dead, another thread of ours may have it.
     file.unlock_slot(slot);
     return mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
   }
@@ -311,8 +312,8 @@ void leave_slot(domain_file& file, int slot, remains what) {
   s.life.store(slot_life{slot_state::free, s.life_now().incarnation}.bits());
   std::uint64_t us = s.owner.load(std::memory_order_relaxed);
   const std::scoped_lock one_of_us(file.taking());
-  // The owner before the byte: a slot that has an owner and whose byte is free is a dead one's.
-  // Release: a thread that takes the slot finds its words as new.
+  // The owner is cleared before the byte is unlocked: a slot that has an owner and whose byte is
+  // free is a dead participant's. Release: a thread that takes the slot sees its words as new.
   s.owner.compare_exchange_strong(us, 0, std::memory_order_release);
   file.unlock_slot(slot);
 }
@@ -331,7 +332,7 @@ bool has_left(const domain_slot_page& s) {
 
 bool examine(domain_file& file, int slot, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
-  // The incarnation first: what follows is about that participant, or changes nothing.
+  // The incarnation is read first: the later steps are about that participant, or change nothing.
   const slot_life its = s.life_now();
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (its.state == slot_state::dead) {
@@ -376,7 +377,7 @@ bool free_slot(domain_file& file, int slot) {
 bool is_idle(const domain_file& file, int slot) {
   const domain_slot_page& s = file.slot(slot);
   for (std::uint32_t i = 0; i < records; ++i)
-    // Acquire: a thread that finds it idle sees what was done about it.
+    // Acquire: a thread that finds the record idle sees the writes that made it so.
     if (s.words[first_record + i].load(std::memory_order_acquire) != 0) return false;
   return true;
 }
@@ -410,7 +411,7 @@ std::string command_of(const domain_slot_page& s) {
 std::string command_of_process() { return comm_of(getpid(), getpid()); }
 
 bool has_foreign_pid(const domain_file& file, int slot) {
-  // Of a dead participant the owner is not known any more.
+  // The owner word of a dead participant is gone.
   const std::uint64_t owner = file.slot(slot).born_of.load(std::memory_order_acquire);
   return owner != 0 && !file.has_locked_slot(slot) && !is_numbered_here(owner);
 }

@@ -1,5 +1,5 @@
-// The slots of a domain: taken, given back, found dead, freed. Nothing above this file knows how a
-// death is known.
+// The slots of a domain: taken, given back, found dead, freed. Only this part of the code knows how
+// a death is found out.
 //
 // Invariants:
 // - `owner` names the thread that has the slot. It changes by compare-swap from 0 to the thread
@@ -22,11 +22,12 @@
 
 namespace lockflight::detail {
 
-/// A free slot that is now this thread's, or -1. Frees slots on its way whose owners have ended and
-/// that no lock remembers. A client leaves the agent's alone (base/agent_slots.hpp).
+/// Takes a free slot for this thread. Returns -1 if there is none. Frees slots that it meets whose
+/// owners have ended and that no lock needs. A client does not take the agent's slots
+/// (base/agent_slots.hpp).
 [[nodiscard]] int take_slot(domain_file& file);
-/// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
-/// thread has it.
+/// Takes the steward's slot, for a thread that finds no free slot while there are dead ones; -1
+/// while another thread has it.
 [[nodiscard]] int take_steward(domain_file& file);
 /// The traces of a thread that are left in its slot.
 enum class remains : std::uint8_t {
@@ -36,34 +37,36 @@ enum class remains : std::uint8_t {
 };
 /// Gives back the own slot.
 void leave_slot(domain_file& file, int slot, remains what = remains::nothing);
-/// Marks as dead what an earlier image of this process, or an earlier process of its number, has
-/// left. Called when a process image begins to use the domain: from then on it maps the file, and
-/// others cannot tell it from the one before. Does nothing if the image has called it before.
+/// Marks as dead the slots of earlier images of this process, and of earlier processes of its
+/// number. Called when a process image begins to use the domain: from then on it maps the file, and
+/// others cannot distinguish it from the one before. Does nothing if the image has called it
+/// before.
 void mark_earlier_images(domain_file& file);
 
-/// How thoroughly a participant is looked at: `quick` is a system call if it lives, and finds every
+/// How thoroughly a participant is examined: `quick` is a system call if it lives, and finds every
 /// death but that of a thread of this process whose number another one of its threads has by now.
 enum class thoroughness : std::uint8_t { quick, full };
-/// Marks the slot dead if its participant has died. Whether it is dead.
+/// Marks the slot dead if its participant has died. Returns whether it is dead.
 bool examine(domain_file& file, int slot, thoroughness how);
 /// The same for all slots.
 void examine_all(domain_file& file);
-/// Makes a dead slot free whose records are idle. False if somebody else does.
+/// Frees a dead slot whose records are idle. False if another thread does so.
 bool free_slot(domain_file& file, int slot);
 /// Whether the slot is that of a thread that has left, and not died.
 [[nodiscard]] bool has_left(const domain_slot_page& slot);
-/// Whether no record of the slot says anything.
+/// Whether all records of the slot are idle.
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);
-/// From now on the slot's participant lives as long as that process does, too. In other namespaces
-/// nobody sees that process, nor do users from whom /proc hides it: for them the participant lives
-/// as long as the byte for what it guards is locked (domain_file::lock_guard). Async-signal-safe.
+/// From now on the slot's participant lives as long as that process does, too. Processes of other
+/// namespaces do not see that process, nor do users from whom /proc hides it: for them the
+/// participant lives as long as the byte of the guarded process is locked
+/// (domain_file::lock_guard). Async-signal-safe.
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
-/// Of its thread, or of the process that it guards.
+/// The command of the slot's thread, or of the process that it guards.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
-/// Of this process.
+/// The command of this process.
 [[nodiscard]] std::string command_of_process();
-/// Whether the numbers of its processes are those of another namespace of processes.
+/// Whether the numbers of the slot's processes are those of another namespace of processes.
 [[nodiscard]] bool has_foreign_pid(const domain_file& file, int slot);
 /// "process 4711", or "process 7 of another PID namespace".
 [[nodiscard]] std::string process_text(const domain_file& file, int slot);

@@ -1,4 +1,4 @@
-// Waits for other participants that no lock is in between: for a slot, for the directory.
+// Waits for other participants without a lock: for a slot, or for the directory.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline void say_that_we_wait() {
   if (before_waits != nullptr) before_waits();
 }
 
-/// How long such a wait lasts, and what ends it early.
+/// The limit of such a wait, and the function that ends it early.
 struct time_limit {
   std::uint64_t until_ns = UINT64_MAX;  ///< on CLOCK_MONOTONIC; 0: an attempt
   const std::function<bool()>* is_interrupted = nullptr;
