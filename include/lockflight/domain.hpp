@@ -318,9 +318,9 @@ struct hold_state {
 /// A unit is held exclusively. If its holder ends or is killed, the unit becomes free, and the next
 /// holder of that unit learns of the death. Waiters are served in the order in which they come, and
 /// an attempt does not overtake them. If the waiter that is next is stopped, others take free units
-/// past it, after a second at most; in a cluster's domain only those on its host do.
-/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
-/// hosts for their units by turns, so that it finds a free one within about a quarter of a second;
+/// past it, after a second at most; in a cluster's domain only those on its host do. In a cluster's
+/// domain the N units are those of all hosts. The waiter that is next asks other hosts for their
+/// units by turns, so that it finds a free one within about a quarter of a second;
 /// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
 /// etcd whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of
 /// one name, or semaphores of different N, throw domain_error (disagrees), which says how the name

@@ -77,7 +77,7 @@ void validate_starvation(const subject& lock, const request& r) {
                       "build without)");
 }
 
-/// "--deaths 1", or "--stops 1" if nobody dies.
+/// "--deaths 1", or "--stops 1" if no participant dies.
 [[nodiscard]] std::string mortality(const request& r) {
   return r.how.deaths > 0 ? "--deaths " + std::to_string(r.how.deaths)
                           : "--stops " + std::to_string(r.how.stops);

@@ -31,8 +31,8 @@ struct channel {
 
 }  // namespace
 
-// Up and down a binomial tree whose root is rank 0: a rank's parent lacks its lowest bit that is
-// set.
+// The values go up and down a binomial tree whose root is rank 0: a rank's parent is the rank
+// without its lowest bit that is set.
 void combine_by_messages(MPI_Comm all, int tag, void* values, int count, MPI_Datatype type,
                          MPI_Op op) {
   int rank = 0;

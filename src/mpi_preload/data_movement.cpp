@@ -39,7 +39,7 @@ int noted(int target, MPI_Win win, Call call) {
     return noted(target, win, [&] { return pmpi().call arguments; });                           \
   }
 
-// Most exist with counts of two types (MPI 4).
+// Most calls exist with counts of two types (MPI 4).
 #define LOCKFLIGHT_COUNTED_CALLS(suffix, count)                                                    \
   LOCKFLIGHT_NOTED(Put##suffix,                                                                    \
                    (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at,         \

@@ -25,8 +25,8 @@ namespace {
 using mpi::detail::agree;
 using mpi::detail::communicator;
 
-/// Between ranks of one host nothing goes through a network. What is left is progress for the
-/// program's own calls of MPI.
+/// The network of ranks of one host, through which no operation goes. It only makes progress for
+/// the program's own calls of MPI.
 class progress_alone final : public fabric::network {
  public:
   void post(fabric::remote_kind, rma::rank_t, std::uint32_t, rma::word, rma::word*) override {
@@ -42,8 +42,8 @@ class progress_alone final : public fabric::network {
   [[nodiscard]] bool try_receive(rma::message&) override { return false; }
 
   // A probe makes progress unless it finds a message: both libraries then return at once. So this
-  // one asks for a tag that hardly a program uses, in a communicator of all processes: of a process
-  // alone MPICH makes no progress with the network.
+  // probe asks for a tag that programs are unlikely to use, in a communicator of all processes: in
+  // a communicator of one process MPICH makes no progress with the network.
   void progress() override {
     int there = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing(), MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
@@ -84,8 +84,8 @@ class progress_alone final : public fabric::network {
   return policy;
 }
 
-// The first words of a segment, which no window gets. In the first segment they say whether the
-// first rank has dropped the group, and the ranks meet there.
+// The first words of a segment, which no window gets. In the first segment one of them says whether
+// the first rank has dropped the group, and the others are for the ranks to meet.
 constexpr std::uint32_t word_of_end = 0;
 constexpr std::uint32_t word_of_meeting = rma::line_words;
 constexpr std::uint32_t word_of_broadcast = word_of_meeting + words_of_meeting;

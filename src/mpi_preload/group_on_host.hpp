@@ -1,5 +1,5 @@
-// A group whose ranks are all on one host: its memory is theirs, without a name, and no object of
-// MPI's is needed for it.
+// A group whose ranks are all on one host. Its memory is the ranks' own and has no name, and no
+// object of MPI's is needed for it.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace lockflight::mpi_preload {
 
-/// The ranks cannot share memory of their own, though they are on one host.
+/// Thrown if the ranks cannot share memory of their own, though they are on one host.
 struct cannot_share : std::exception {};
 
 class group_on_host final : public window_group {
  public:
-  /// `cores`: those that the ranks may use together. Not collective.
+  /// `cores`: the number of cores that the ranks may use together. Not collective.
   group_on_host(const name& called, MPI_Comm whole, int cores, const common_settings& common);
   ~group_on_host() override;
 
@@ -61,8 +61,8 @@ class group_on_host final : public window_group {
   std::array<place_of_segment, most_segments> segments_;
 };
 
-/// A number of the host that this process is on, by what the process knows of itself. Processes
-/// with the same number may be able to share memory. Found out once.
+/// A number of this process's host, which the process finds out by itself, once. Processes with the
+/// same number may be able to share memory.
 [[nodiscard]] std::uint64_t number_of_this_host();
 
 }  // namespace lockflight::mpi_preload

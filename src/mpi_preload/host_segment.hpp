@@ -36,7 +36,7 @@ class host_segment {
         *(reinterpret_cast<rma::word*>(base_[static_cast<std::size_t>(of)]) + index));
   }
 
-  /// Zeroes words of this rank's cells. Those beyond all that were ever used are zero.
+  /// Zeroes words of this rank's cells. The words that were never used are zero.
   void clear(std::uint32_t first, std::uint32_t count);
 
   /// Combines `count` values of every rank in place, on every rank, by the words_of_meeting that

@@ -21,7 +21,7 @@ using mpi::detail::communicator;
 /// [rank]: the lowest rank on its host. The same on all ranks.
 using firsts_of_hosts = std::vector<int>;
 
-/// Of a set of processes of which all are on hosts that this process knows.
+/// The hosts of a set of processes, all of which this process knows.
 struct known_hosts {
   MPI_Group of;
   firsts_of_hosts firsts;
@@ -35,7 +35,8 @@ stored_hosts& stored() {
   static never_destroyed<stored_hosts> those;
   return those.value;
 }
-/// Sets of which none contains another are few. What is not stored is found out again.
+/// The most sets that are stored. There are few sets of which none contains another; a set that is
+/// not stored is found out again.
 constexpr std::size_t most_known = 16;
 
 [[nodiscard]] std::vector<int> ranks_in(MPI_Group group, MPI_Group other, std::size_t ranks) {
@@ -46,7 +47,7 @@ constexpr std::size_t most_known = 16;
   return there;
 }
 
-/// From a set of processes that contains these.
+/// The hosts of these processes, from a stored set that contains them.
 [[nodiscard]] std::optional<firsts_of_hosts> known_of(MPI_Group group, std::size_t ranks) {
   stored_hosts& those = stored();
   const std::lock_guard alone(those.guard);
@@ -136,7 +137,7 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   if (of_all[no_fault] == 0) mpi::detail::agree(all, mine.why_not);
   if (of_all[knows] == 0) {
     ask(all, group.get(), *firsts);
-    // A rank that has no memory for it says next time that it does not know.
+    // A rank that has no memory to store the set asks again the next time.
     static_cast<void>(fault_in([&] { remember(group.get(), *firsts); }));
   }
   return {.hosts = described(*firsts, nodes_each), .have_numbers = of_all[has_numbers] != 0};

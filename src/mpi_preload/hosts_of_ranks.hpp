@@ -1,5 +1,5 @@
-// The hosts of a communicator's ranks, by the MPI. They are found out once for a set of processes:
-// over a network each call that asks for them takes as long as a few locks.
+// The hosts of a communicator's ranks, by the MPI. The hosts are found out once for a set of
+// processes: over a network each call that asks for them takes as long as a few locks.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 namespace lockflight::mpi_preload {
 
 struct hosts_of_ranks {
-  /// By host, each host divided as LOCKFLIGHT_MPI_NODES says.
+  /// The ranks by host, each host divided as LOCKFLIGHT_MPI_NODES says.
   rma::topology machine;
   /// True if some of the ranks cannot share memory, whatever the nodes of `machine` are.
   bool several_hosts = false;

@@ -21,8 +21,8 @@
   static int work_of_##call parameters
 
 // The same for a call that is only MPI's own until a window is locked. A program that never locks
-// pays the few instructions of the outer function. What follows is in functions of their own with
-// the same arguments, so those before have no registers to save or move.
+// pays the few instructions of the outer function. The later steps are in functions of their own
+// with the same arguments, so that the outer function has no registers to save or move.
 //
 // `quickly` is a statement that returns where the call is for a window that was found alone
 // (windows.hpp) and there is next to nothing to do; else it does nothing.

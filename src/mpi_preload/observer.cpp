@@ -40,7 +40,7 @@ void observer::has_waited(const wait& what) {
   ++counted_.locks[k];
   counted_.waited_s[k] += waited;
   counted_.longest_wait_s = std::max(counted_.longest_wait_s, waited);
-  // MPI may lock later than its call returns, so who holds is not known.
+  // MPI may lock later than its call returns, so the holder is not known.
   if (what.kind != lock_kind::exclusive || by_mpi_) return;
   const rma::word last = rma::get_now(me_.port(), last_.at(what.target));
   if (last != 0 && static_cast<int>(last) - 1 != me_.rank())

@@ -35,10 +35,10 @@ class observer {
     }
     has_waited(now);
   }
-  /// Before the release.
+  /// Called before the release.
   void released(lock_kind kind, int target);
 
-  /// A line if this thread has waited for long, once in each wait.
+  /// Prints a line if this thread has waited for long, once in each wait.
   static void tell_if_this_thread_hangs();
   /// The counts of all ranks, if one of them wants counts; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary(window_group& group, const window_place& at) const;

@@ -15,7 +15,7 @@ namespace {
 
 using participant = rma::participant<mpi::port>;
 
-// The window's own lock where MPI has the locks: the queue of a target excludes nobody.
+// The window's own lock if MPI has the locks: the queue of a target does not exclude others.
 template <rma::port Port>
 struct left_to_mpi {
   static constexpr const char* name = way_of_mpi;
@@ -54,8 +54,8 @@ class scheme_of final : public scheme {
   void unlock_all() override { door_.unlock_all(); }
 
  private:
-  // Made when it is first used: most ranks lock few targets, and a handle of a reader-writer lock
-  // has a table of its counters.
+  // A handle is made when it is first used: most ranks lock few targets, and a handle of a
+  // reader-writer lock has a table of its counters.
   [[nodiscard]] handle& on(int target) {
     handle*& at = handles_[static_cast<std::size_t>(target)];
     if (at == nullptr) [[unlikely]]

@@ -15,7 +15,7 @@ namespace lockflight::mpi_preload {
 /// The defaults.
 constexpr const char* default_lock = "flight-rw";
 constexpr const char* default_lock_all = "groups";
-/// The same by its old name.
+/// The old name of `groups`.
 constexpr const char* old_name_of_groups = "rooms";
 
 /// The way for ranks on several hosts, where each operation waits for its target's process, and so
@@ -29,7 +29,7 @@ constexpr const char* default_queue = "flight";
 struct scheme_name {
   std::string lock;      ///< on each target
   std::string lock_all;  ///< how locking all and exclusive locks exclude each other
-  /// Of the lock on each target; parameters not named have their defaults.
+  /// The parameters of the lock on each target; parameters not named have their defaults.
   lock::parameter_values parameters = {};
 
   friend bool operator==(const scheme_name&, const scheme_name&) = default;

@@ -18,7 +18,7 @@ namespace {
   return given != nullptr ? given : "";
 }
 
-/// Once for each argument, however many windows have the same error.
+/// Warns once for each argument, however many windows have the same error.
 void warn(const std::string& argument, const std::string& text) {
   static std::mutex one_at_a_time;  // threads make windows at the same time
   static std::set<std::string> warned;
@@ -55,7 +55,7 @@ void warn(const std::string& argument, const std::string& text) {
   }
 }
 
-// In place of a lock's name: the default for the window's ranks.
+// The value in place of a lock's name that stands for the default of the window's ranks.
 constexpr const char* by_default = "";
 
 /// The SCC paper's modes (section 4.1), each with the lock that is made for it.
@@ -83,7 +83,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
   return std::nullopt;
 }
 
-// The three that follow are asked for each window, mostly about nothing.
+// The three functions that follow are called for each window, mostly without a setting to find.
 
 [[nodiscard]] std::optional<std::string> known_lock(const std::string& name, const char* from) {
   if (name.empty()) return std::nullopt;
@@ -122,8 +122,8 @@ const settings& environment() {
 namespace {
 
 [[nodiscard]] scheme_name wanted_of(MPI_Info info, bool several_hosts) {
-  // Each is read, also one that another has precedence over: a misspelt value is warned of either
-  // way.
+  // Each source is read, also one over which another has precedence, so that a misspelt value is
+  // warned of in any case.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
   const auto mode = known_mode(value_in(info, "passive_sync_mode"), "info key passive_sync_mode");
   const auto usual = known_lock(environment().lock, "LOCKFLIGHT_MPI_LOCK");

@@ -35,9 +35,9 @@ struct settings {
 /// source is used. All ranks of the window use what its first rank wants.
 [[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
-/// Whether, in a window of so many ranks, one that locks one target again and again queues before
-/// the MPI's own lock. Open MPI's targets have a queue of their own, and one other rank alone makes
-/// no crowd.
+/// Whether, in a window of so many ranks, a rank that locks one target again and again queues
+/// before the MPI's own lock. Open MPI's targets have a queue of their own, and a single other rank
+/// is too few for a queue.
 [[nodiscard]] constexpr bool queues_before_mpi(std::size_t ranks) {
 #if defined(OPEN_MPI)
   constexpr bool has_queue = true;

@@ -1,4 +1,4 @@
-// The counts of LOCKFLIGHT_MPI_STATS.
+// The counts for LOCKFLIGHT_MPI_STATS.
 #pragma once
 
 #include <mpi.h>

@@ -23,12 +23,12 @@ extern constinit std::atomic<callers> callers_of_mpi;
     are = detail::ask_for_callers();
   return are == detail::callers::many;
 }
-/// The same without asking.
+/// The same without a call of MPI.
 [[nodiscard]] inline bool many_threads_or_unknown() {
   return detail::callers_of_mpi.load(std::memory_order_relaxed) != detail::callers::one_at_a_time;
 }
 
-/// While it exists, this thread is the one that is in a window.
+/// While this object exists, its thread is the one that is in a window.
 class [[nodiscard]] entry {
  public:
   entry();
@@ -41,8 +41,8 @@ class [[nodiscard]] entry {
 /// port has nothing pending then (C9).
 void let_others_in();
 
-/// While it exists, the thread that was in a window is not: it calls something that may wait for
-/// what another thread holds.
+/// While this object exists, the thread that was in a window is not: it makes a call that may wait
+/// for another thread.
 class [[nodiscard]] outside {
  public:
   outside();

@@ -128,8 +128,8 @@ int window::flush_all() {
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
 // loads and stores on the window's memory come before it (MPI-3.1, section 11.7). Release is
-// enough: whoever enters next has read what the lock's release writes after this, or, of an epoch
-// that was not checked, a message that the program sends after it.
+// enough: the process that enters next has read the value that the lock's release writes after
+// this, or, in an epoch that was not checked, a message that the program sends after it.
 answer window::complete(int target) {
   std::atomic<bool>& begun = begun_[static_cast<std::size_t>(target)];
   if (begun.load(std::memory_order_relaxed)) {
@@ -155,7 +155,7 @@ answer window::make_way_for_active_target() {
   return change_epoch(false, [&] { return pmpi().Win_unlock_all(win_); });
 }
 
-// MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.
+// MPI's epoch is opened first: if MPI refuses (a fence or PSCW epoch is open), no lock was taken.
 answer window::lock(int type, int target, int assertion) {
   const entry in;
   if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return {.code = MPI_ERR_LOCKTYPE};

@@ -46,10 +46,10 @@ class window {
   /// How many words of each rank's segment a window takes.
   [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
 
-  /// In a place of as many words. All ranks of the group make the same (C20).
-  /// `is_usual`: its info chooses none of its locks, on this rank.
+  /// Makes a window's locks in a place of as many words. All ranks of the group make the same
+  /// (C20). `is_usual`: the window's info chooses none of its locks, on this rank.
   window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual);
-  /// The window is about to end: after it, it is only destroyed, or used again.
+  /// Called when the window is about to end: after this, it is only destroyed, or used again.
   void end();
   /// Whether the window's locks, as they are now, can be those of another window of the same ranks:
   /// all are free, and nothing was counted. After end().
@@ -67,7 +67,8 @@ class window {
   answer unlock_all();
   int flush(int target);  // MPI's own, and so are its errors
   int flush_all();
-  /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if this process holds no lock.
+  /// Called before a fence, or MPI_Win_start or _post: MPI's own epoch ends if this process holds
+  /// no lock.
   answer make_way_for_active_target();
 
   /// Whether MPI, which has the window in an epoch of all targets, would refuse an operation on
@@ -90,9 +91,9 @@ class window {
     begun_[t].store(true, std::memory_order_relaxed);
     return true;
   }
-  /// An operation on this target's memory has begun; from any thread. Where the program's threads
-  /// do not call MPI at the same time, that it is about to begin. One that MPI refuses costs a
-  /// flush.
+  /// Records that an operation on this target's memory has begun; any thread may call this. If the
+  /// program's threads do not call MPI at the same time, the operation is only about to begin. An
+  /// operation that MPI refuses costs a flush.
   void note_operation(int target) {
     // MPI_PROC_NULL, or no target at all
     if (static_cast<std::size_t>(target) >= held_.size()) return;

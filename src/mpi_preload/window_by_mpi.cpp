@@ -1,4 +1,4 @@
-// A window's epochs where the locks are MPI's own.
+// The epochs of a window whose locks are MPI's own.
 #include <stdexcept>
 
 #include "mpi_preload/pmpi.hpp"
@@ -8,7 +8,7 @@
 
 namespace lockflight::mpi_preload {
 
-// The other threads may hold what the call waits for.
+// Other threads may hold the lock that the call waits for.
 //
 // MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that a lock which
 // was refused would seem held. Their errors are therefore returned here, and raised by our caller.
@@ -26,8 +26,8 @@ answer window::waiting_in_mpi(Call call) {
   return answer::of_mpi(call());
 }
 
-// A queue pays where the same process comes again at once, against others that do so too. Locks
-// spread over targets meet few others, and would pay its round trip for nothing.
+// A queue pays if the same process locks the target again at once, and others do so too. Locks that
+// are spread over targets meet few others, and would not profit from the queue's round trip.
 bool window::comes_again_for(int target) {
   constexpr int often = 3;
   if (target != last_target_) times_in_a_row_ = 0;

@@ -80,7 +80,7 @@ window_place window_group::reserve_in_segments(std::uint32_t words) {
   return at;
 }
 
-// Nothing of a new segment can be given to others before it is offered.
+// No part of a new segment can be given to other windows before the segment is offered.
 reservation window_group::reserve(std::uint32_t words) {
   const std::lock_guard alone(guard_);
   if (!has_tag()) return {};
@@ -106,7 +106,7 @@ reservation window_group::reserve(std::uint32_t words) {
   return made;
 }
 
-// Only the first rank has reserved it.
+// The place is reserved on the first rank alone.
 void window_group::give_back(const window_place& at) {
   if (!is_first_ || at.tag < 0) return;
   const std::lock_guard alone(guard_);

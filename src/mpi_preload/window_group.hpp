@@ -68,12 +68,12 @@ struct window_offer;
 
 /// The same ranks in the same order, whatever the communicator.
 ///
-/// The first rank alone decides which words a window gets, and says so to the others when the
+/// The first rank alone decides which words a window gets, and sends this to the others when the
 /// window is made. Threads of a process may make windows of one group at a time, on several
 /// communicators, in an order that differs from rank to rank.
 class window_group {
  public:
-  /// By what all ranks of a group know it: chosen by its first rank, at random.
+  /// The name by which all ranks of a group know it: chosen by its first rank, at random.
   using name = std::array<std::uint64_t, 2>;
 
   virtual ~window_group();
@@ -88,8 +88,8 @@ class window_group {
   [[nodiscard]] virtual const rma::topology& machine() const = 0;
   [[nodiscard]] virtual mpi::port& port_of(const window_place& at) = 0;
 
-  /// On the first rank. A place whose tag is -1 if there are too many windows. Throws what offer
-  /// throws, and then nothing is reserved.
+  /// Reserves a place, on the first rank. The place's tag is -1 if there are too many windows.
+  /// Throws as offer does, and then nothing is reserved.
   [[nodiscard]] reservation reserve(std::uint32_t words);
   /// The same without a new segment: a tag of -1 if those that are there have no room.
   [[nodiscard]] window_place reserve_in_segments(std::uint32_t words);
@@ -100,7 +100,7 @@ class window_group {
   /// rank's words. All ranks must have met before one uses them. Collective over `whole`. Throws
   /// mpi::unavailable, on all ranks alike.
   virtual void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) = 0;
-  /// The first rank may give the place to another window.
+  /// Gives the place back: the first rank may give it to another window.
   void give_back(const window_place& at);
 
   /// Whether the group's ranks agree about a window through the memory of the group, by the calls
@@ -140,9 +140,9 @@ class window_group {
   window_group(const name& called, MPI_Comm whole, bool several_hosts, std::uint32_t first_words,
                std::uint32_t own_words = 0);
 
-  /// On the first rank, with `guard_` held: makes what the others need for a new segment.
+  /// On the first rank, with `guard_` held: makes the source of a new segment for the other ranks.
   [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
-  /// On the first rank: no more of this segment is given away, since it could not be made.
+  /// On the first rank: gives no more of this segment to windows, since it could not be made.
   void forget_segment(std::size_t number);
 
   // A first segment for some dozens of small windows.

@@ -28,7 +28,7 @@ using mpi::detail::communicator;
 constexpr std::uint64_t most_idle = 8;
 constexpr std::size_t most_spares = 4;
 
-/// The groups of this process. Those that have no windows are there too.
+/// The groups of this process, also those that have no windows.
 struct table {
   struct row {
     std::shared_ptr<window_group> group{};  // null while it is made
@@ -53,7 +53,7 @@ table& known() {
   return groups.value;
 }
 
-/// Groups on this host could not share memory of their own once: the next ones are MPI's.
+/// True if a group on this host could not share memory of its own: the next groups are MPI's.
 constinit std::atomic<bool> host_cannot{false};
 
 /// The first rank's message about the group of a window.
@@ -205,7 +205,7 @@ struct said_of_window {
   return says;
 }
 
-/// A window less in a group that does not end together.
+/// Counts a window less in a group that does not end together.
 void count_one_less(table& groups, table::row& row) {
   if (--row.windows == 0 && row.group->is_first_rank() && groups.idle() > most_idle)
     row.group->announce_end();
@@ -223,7 +223,7 @@ void forget_join(const window_grant& was, bool for_ever) {
   drop_ended(groups);
 }
 
-/// The group of an offer on the first rank, which counts a window less.
+/// Counts a window less in the group of an offer, on the first rank, and returns the group.
 [[nodiscard]] std::shared_ptr<window_group> uncounted(const window_group::name& called) {
   table& groups = known();
   const std::lock_guard alone(groups.guard);

@@ -1,4 +1,4 @@
-// The groups of this process, and how a window gets a place in one.
+// The groups of this process, and the functions by which a window gets a place in one.
 #pragma once
 
 #include <mpi.h>
@@ -38,12 +38,13 @@ static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
 /// counted again, until it is over. Null if there are none. The group meets in memory.
 [[nodiscard]] std::unique_ptr<window> take_spare(const window_group& of);
 
-/// On the first rank of `whole`. None if there is no such group on this host, if it has no room, or
-/// if anything fails.
+/// Makes the offer, on the first rank of `whole`. None if there is no such group on this host, if
+/// it has no room, or if a step fails.
 [[nodiscard]] window_offer offer_for(MPI_Comm whole, MPI_Info info);
-/// On the first rank: the offer is not wanted on all ranks.
+/// Called on the first rank if the offer is not wanted on all ranks.
 void withdraw(const window_offer& offer);
-/// On all ranks, once all want it. This rank's words are not zero yet (window_group::prepare).
+/// Called on all ranks, once all want the offer. This rank's words are not zero yet
+/// (window_group::prepare).
 [[nodiscard]] window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info);
 
 /// A place for one window more, all zero, in the group of `whole`, which is made if there is none.
@@ -51,10 +52,11 @@ void withdraw(const window_offer& offer);
 /// std::exception, on all ranks alike.
 [[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common);
 
-/// The window at this place has ended on all ranks. Collective over the group, unless it is on one
-/// host. A group without windows is stored for the next one, unless there are many.
+/// Called when the window at this place has ended on all ranks. Collective over the group, unless
+/// it is on one host. A group without windows is stored for the next window, unless there are many.
 void leave(window_grant was);
-/// The same of a window's locks, which are stored as a spare if they can be used again.
+/// As the other leave(), for a window's locks, which are stored as a spare if they can be used
+/// again.
 void leave(std::unique_ptr<window> was);
 
 /// Ends the groups without windows. Collective over all processes of groups that end together.

@@ -26,7 +26,7 @@ using mpi::detail::communicator;
 
 struct list {
   std::shared_mutex guard;
-  // Null of one that is being made, and of one that is left to MPI.
+  // The entry is null for a window that is being made, and for one that is left to MPI.
   std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
 };
 list& all() {
@@ -65,7 +65,7 @@ void make_room(MPI_Win win) {
   those.windows.try_emplace(win);
 }
 
-/// Found in one collective call. Throws on all ranks alike.
+/// Finds the common ground by one collective call. Throws on all ranks alike.
 [[nodiscard]] common_ground found_by_mpi(const communicator& group, MPI_Win win, MPI_Info info) {
   // A step that can fail on one rank alone may not fail before all ranks have met. The first
   // reading of the settings is such a step: it takes memory.
@@ -138,9 +138,9 @@ void make_room(MPI_Win win) {
       .why_not = ""};
 }
 
-/// Found through the memory of their group: the offer is new, and the rest is as it was for the
-/// first window of the group. Nothing if the first rank has dropped the group. Throws nothing.
-/// Collective.
+/// Finds the common ground through the memory of the ranks' group: the offer is new, and the rest
+/// is as it was for the first window of the group. Nothing if the first rank has dropped the group.
+/// Throws nothing. Collective.
 [[nodiscard]] std::optional<common_ground> found_in_memory(std::shared_ptr<window_group> known,
                                                            MPI_Comm whole, MPI_Win win,
                                                            MPI_Info info) {
@@ -152,7 +152,7 @@ void make_room(MPI_Win win) {
   return found;
 }
 
-/// By what the ranks of a group know the locks of a window: not 0.
+/// The number by which the ranks of a group know the locks of a window: not 0.
 [[nodiscard]] std::uint64_t number_of(const window& one) {
   const window_place& at = one.grant().at;
   return (std::uint64_t{static_cast<std::uint32_t>(at.segment)} << 48) +
@@ -198,7 +198,7 @@ void agree(const common_ground& ground, const communicator& group, const std::st
   mpi::detail::agree(group, why);
 }
 
-/// Fails on all ranks alike. Collective.
+/// Makes the locks of a window. Fails on all ranks alike. Collective.
 [[nodiscard]] std::unique_ptr<window> made(MPI_Win win, const communicator& group, MPI_Info info,
                                            const common_ground& ground) {
   const bool is_offered = ground.offer.is_one != 0;
@@ -245,8 +245,8 @@ void agree(const common_ground& ground, const communicator& group, const std::st
   return count == 0;
 }
 
-/// All ranks are here, for the same reason. One of MPI's limits is said once: the windows to come
-/// will hardly fare better.
+/// Reports why a window stays MPI's. All ranks call this, for the same reason. An error about one
+/// of MPI's limits is reported once: later windows will hardly succeed.
 void say(const communicator& group, const std::exception& why) {
   const bool is_limit = dynamic_cast<const limit_reached*>(&why) != nullptr;
   static std::atomic<bool> said = false;
@@ -267,7 +267,7 @@ constinit found_alone last_alone{};
 /// Makes all threads look up again the windows that they found before.
 void list_has_changed() {
   changes.fetch_add(1, std::memory_order_release);
-  // With many threads it is null at all times, and so nobody writes it.
+  // With many threads the word is null at all times, and so no thread writes it.
   if (last_alone.is != nullptr) last_alone.is = nullptr;
 }
 

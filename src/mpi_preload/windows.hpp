@@ -47,34 +47,35 @@ extern constinit found_alone last_alone;
 [[nodiscard, gnu::always_inline]] inline window* found_alone(MPI_Win win) {
   return win == detail::last_alone.win ? detail::last_alone.is : nullptr;
 }
-/// The MPI's own calls. Where found_alone() is not null.
+/// The MPI's own calls. To be called only if found_alone() is not null.
 [[nodiscard, gnu::always_inline]] inline const mpi_calls& mpi_of_found_alone() {
   return *detail::last_alone.mpi;
 }
 
-/// Null for a window that MPI synchronises: it was made while the drop-in was off, or by the
-/// fabric. Every put comes through here: each thread remembers its last result.
+/// The drop-in's window; null for a window that MPI synchronises: it was made while the drop-in was
+/// off, or by the fabric. Every put calls this, so each thread stores its last result.
 [[nodiscard]] inline window* find(MPI_Win win) {
   if (window* const alone = found_alone(win); alone != nullptr) return alone;
   return detail::is_last(win) ? detail::last.is : detail::look_for(win);
 }
 
-/// After MPI has made a window; collective over its group, unless that has processes of another
-/// launch: these may run without the drop-in, and such windows stay MPI's. If the locks cannot be
-/// made on one of the ranks the window stays MPI's on all of them, with one warning. What we do in
-/// here is not taken for the program's own calls.
+/// Called after MPI has made a window; collective over its group, unless that has processes of
+/// another launch: these may run without the drop-in, and such windows stay MPI's. If the locks
+/// cannot be made on one of the ranks the window stays MPI's on all of them, with one warning.
+/// Calls of MPI in this function do not count as the program's own.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
 /// Whether this window has the MPI's locks, because they serve it best, and nothing is to be done
 /// before them.
 [[nodiscard]] bool is_left_to_mpi(MPI_Win win);
 
-/// Before MPI frees it: its locks end. Collective. Null if it is MPI's; else what is to be passed
-/// to is_freed once MPI has freed it, which it does on no rank before all have come.
+/// Ends the locks of a window before MPI frees it. Collective. Null if the window is MPI's;
+/// otherwise the caller passes the result to is_freed once MPI has freed the window, which MPI does
+/// on no rank before all have come.
 [[nodiscard]] std::unique_ptr<window> forget(MPI_Win win);
 void is_freed(std::unique_ptr<window> was);
 
-/// Before MPI_Finalize: the windows that were not freed. Not collective.
+/// Called before MPI_Finalize: drops the windows that were not freed. Not collective.
 void forget_all();
 
 }  // namespace lockflight::mpi_preload

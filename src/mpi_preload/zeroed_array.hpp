@@ -9,7 +9,8 @@
 
 namespace lockflight::mpi_preload {
 
-/// So many elements, all zero. A large array takes memory page by page, as elements are written.
+/// An array of so many elements, all zero. A large array takes memory page by page, as elements are
+/// written.
 template <class T>
 class zeroed_array {
   static_assert(std::is_trivially_destructible_v<T>, "elements are not destroyed");

@@ -44,7 +44,7 @@ class network {
   virtual void send(rma::rank_t to, const rma::message& m) = 0;
   [[nodiscard]] virtual bool try_receive(rma::message& got) = 0;
 
-  /// One step: serves other ranks' operations on this one.
+  /// Makes one step, in which this rank serves other ranks' operations on it.
   virtual void progress() = 0;
 };
 

@@ -65,7 +65,7 @@ class bells {
   std::array<bell, 8> of_lines_;
 };
 
-/// One rank's sleep at a bell: arm, read the awaited cell once more, sleep.
+/// The sleep of a rank at a bell: arm, read the awaited cell once more, sleep.
 class sleeper {
  public:
   sleeper() = default;

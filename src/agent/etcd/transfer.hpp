@@ -1,4 +1,4 @@
-// One HTTP request after the other over connections that stay open, by libcurl.
+// HTTP requests, one after the other, over connections that stay open, by libcurl.
 //
 // A request's body leaves at most once. libcurl would send it again over a new connection if an
 // open one broke before the reply, and the server may have carried it out by then.

@@ -21,7 +21,7 @@ costs found_by_process;  // of its rank
 
 constexpr std::uint32_t line = rma::line_words;
 constexpr double ns_in_s = 1e9;
-/// Each cost is measured so often, for so long at most.
+/// The limits of the measurement of each cost.
 constexpr std::size_t most_samples = 2'000;
 constexpr double most_seconds = 0.1;
 constexpr double contended_seconds = 0.2;
@@ -98,7 +98,7 @@ class fit {
     barrier_.arrive_and_wait();
   }
 
-  /// Another rank of its node; -1 if there is none.
+  /// Another rank of the rank's node; -1 if there is none.
   [[nodiscard]] rma::rank_t mate_of(rma::rank_t of) const {
     for (rma::rank_t r = 0; r < machine_.ranks(); ++r)
       if (r != of && machine_.same_node(r, of)) return r;
@@ -184,8 +184,8 @@ class fit {
     found_.post = quantile(posts, 0.5);
   }
 
-  /// A word goes to and fro between two ranks, by puts, as handoffs do. `game` tells one such step
-  /// from the next.
+  /// The time of one direction when a word goes to and fro between two ranks, by puts, as handoffs
+  /// do. `game` distinguishes one such step from the next.
   [[nodiscard]] double half_round(word game, rma::rank_t other, bool first) {
     constexpr int rounds = 300;
     constexpr int warm_up = 20;
@@ -222,7 +222,7 @@ class fit {
     if (first) found_.message = quantile(all, 0.5);
   }
 
-  /// How many a second, several at a time.
+  /// The rate of fetch-adds on the cell, in operations a second, several at a time.
   [[nodiscard]] double rate_on(rma::nic_cell cell) const {
     std::array<word, costs::several> got{};
     double done = 0;

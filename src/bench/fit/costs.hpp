@@ -5,9 +5,9 @@
 
 namespace lockflight::bench {
 
-/// In nanoseconds; 0 where the rank has not measured it. "Far" is rank 0, from the first rank of
-/// another node, while all other ranks wait. On one node there is nothing far, and rank 0 measures
-/// the rest.
+/// The costs in nanoseconds; 0 if the rank has not measured a cost. A "far" cost is that of
+/// operations on rank 0 from the first rank of another node, while all other ranks wait. On one
+/// node there are no far costs, and rank 0 measures the rest.
 struct costs {
   double hit = 0;            ///< a load of a cell that the core has
   double rmw = 0;            ///< an atomic on one
@@ -29,11 +29,12 @@ struct costs {
   static constexpr int several = 8;
 };
 
-/// Measures them, in place of a lock's workload; this process's rank finds them in found_costs().
+/// Measures the costs, in place of a lock's workload; this process's rank finds them in
+/// found_costs().
 extern const anywhere measurement;
 [[nodiscard]] const costs& found_costs();
 
-/// Measures them on shared memory, with the ranks of one node as threads. Returns rank 0's.
+/// Measures the costs on shared memory, with the ranks of one node as threads. Returns rank 0's.
 [[nodiscard]] costs costs_on_shm(const run_plan& plan);
 
 /// The rank that measures: the first that is not on rank 0's node, or rank 0 if there is none.

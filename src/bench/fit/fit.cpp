@@ -32,7 +32,7 @@ class machine_file {
   std::string text_;
 };
 
-/// How much of these a machine file's numbers must be, so that no operation takes no time.
+/// The least time of an operation in a machine file, so that no operation takes no time.
 constexpr double least_ns = 0.1;
 
 /// The costs of a fit in the words of the simulator.
@@ -41,8 +41,9 @@ struct fitted {
   double same_cell_rate;  ///< of all far ranks together, in operations a second
   double own_cell_rate;
 
-  /// There and back again. A fabric whose gets take longer than its atomics, which locks use more,
-  /// is taken for as quick as these. On one node nothing goes there; a number must be more than 0.
+  /// The time of a round trip. If a fabric's gets take longer than its atomics, which locks use
+  /// more, the time of the atomics is used. On one node there are no round trips, but the number
+  /// must be more than 0.
   [[nodiscard]] double round() const {
     return std::max(std::min(of.far_get, of.far_fetch_add), 2 * least_ns);
   }

@@ -16,7 +16,7 @@ void require_nodes_to_fit(launch& on, const std::string& path);
 [[nodiscard]] std::string fit_machine(launch& on);
 
 /// The same for shared memory: one node with so many cores, each with a thread that is pinned to
-/// it. About a second. Two cores are measured; the others are taken for like them.
+/// it. About a second. Two cores are measured, and the others are assumed to be alike.
 [[nodiscard]] std::string fit_shared_memory(int cores);
 
 }  // namespace lockflight::bench

@@ -17,7 +17,7 @@
 namespace lockflight::bench {
 namespace {
 
-/// Empty where the kernel does not say.
+/// The model of the processor; empty if the kernel does not say.
 std::string cpu_model() {
   std::ifstream facts("/proc/cpuinfo");
   for (std::string line; std::getline(facts, line);) {

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// All ranks together.
+/// The sums of all ranks' results.
 struct totals {
   histogram read;
   histogram write;
@@ -39,7 +39,7 @@ struct totals {
   std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t ended = 0;
 
-  // Ranks without operations do not count for the time either: they may have had none to do.
+  // Ranks without operations do not count for the time: they may have had none to do.
   void add(const rank_result& r) {
     violations += r.violations;
     served += r.served;
@@ -76,7 +76,7 @@ class converter {
   [[nodiscard]] double us(double ticks) const {
     return clock_.us(std::max(0.0, ticks - readings_));
   }
-  /// The same of a difference between two times.
+  /// Converts a difference between two times.
   [[nodiscard]] double span_us(double ticks) const { return clock_.us(ticks); }
 
  private:
@@ -184,8 +184,8 @@ json parameters_json(const job& what) {
   return out;
 }
 
-/// Of a number of the whole run, the part that belongs to the measured part of the run, in
-/// proportion. A rank that takes no locks, or gets none, does not know when that part began.
+/// The share of the measured part in a number of the whole run, in proportion. A rank that takes no
+/// locks, or gets none, does not know when the measured part began.
 std::uint64_t measured_part_of(const run_plan& plan, std::uint64_t all) {
   if (!plan.warm_up) return all;
   double measured = 0.9;
@@ -259,7 +259,7 @@ std::string name_of(const job& what) {
   return std::string(what.lock->about.name);
 }
 
-/// From the mean of a quantity and of its squares.
+/// The standard deviation, from the mean of a quantity and of its squares.
 double deviation(double mean, double of_squares) {
   return std::sqrt(std::max(0.0, of_squares - mean * mean));
 }
@@ -301,7 +301,7 @@ json request_json(const job& what, const std::string& fabric) {
 
 constexpr const char* within_hosts = "within hosts";
 
-/// Among which ranks the run's witness could see mutual exclusion broken, and handoffs.
+/// The ranks among which the run's witness could see mutual exclusion broken, and handoffs.
 const char* witnessed_by(const job& what, const run_results& results) {
   if (!what.lock->excludes || what.lock->about.defers) return "none";
   return results.whole() || what.plan.far_witness ? "all" : within_hosts;

@@ -58,8 +58,8 @@ void run_rank_on(Port& bare, const anywhere& lock, const run_plan& plan, const t
 
 [[nodiscard]] moment start_of_run(const tick_clock& clock, const run_results& results);
 
-// Durations are taken on one rank. What compares the ranks of several hosts, whose clocks count
-// from moments of their own, is when each began and ended: these are sent as times since the
+// Durations are taken on one rank. Only the moments at which each rank began and ended are compared
+// between hosts, whose clocks count from moments of their own: these are sent as times since the
 // barrier at the start, which all leave together but for the time that a message takes.
 
 /// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.

@@ -48,7 +48,7 @@ class launch {
   [[nodiscard]] virtual std::shared_ptr<const run_results> results(const run_plan& plan) = 0;
   /// Runs one lock once; then brings all ranks' results to rank 0.
   virtual void run(const anywhere& lock, const run_plan& plan, const run_results& results) = 0;
-  /// Reports the reason, and ends all ranks with exit code 3. From any thread.
+  /// Reports the reason, and ends all ranks with exit code 3. Any thread may call this.
   [[noreturn]] virtual void abandon(const std::string& why) = 0;
 
   /// The result of the fabric's own trial, for people; rank 0's is used.

@@ -15,7 +15,7 @@ struct limits {
   Number least;
   Number most;
 
-  /// False for what is no number.
+  /// Whether the value is within the limits; false for NaN.
   [[nodiscard]] constexpr bool admit(Number value) const { return value >= least && value <= most; }
 };
 
@@ -33,7 +33,7 @@ inline constexpr limits<double> skew_limits{0, 5};
 inline constexpr limits<std::uint64_t> bytes_limits{1, most_bytes};
 inline constexpr limits<std::uint64_t> server_load_limits{0, 1'000};
 inline constexpr limits<std::uint64_t> flags_at_limits{0, 10'000'000};
-/// Virtual time may be as short as one likes, but not 0.
+/// The limits of the time of a run. Virtual time may be arbitrarily short, but not 0.
 [[nodiscard]] limits<double> seconds_limits(std::string_view fabric);
 [[nodiscard]] limits<int> procs_limits(std::string_view fabric);
 

@@ -10,7 +10,7 @@ namespace lockflight::bench {
 
 double bytes_needed(const job& what) {
   const run_plan& plan = what.plan;
-  // Measured with 32,768, 65,536 and 663,552 ranks.
+  // These numbers were measured with 32,768, 65,536 and 663,552 ranks.
   constexpr double each_rank = 14 << 10;
   constexpr double each_writer = 5 << 10;  // another histogram
   constexpr double each_place_in_tree = 4 << 10;
@@ -38,8 +38,9 @@ double bytes_needed(const job& what) {
       handles = std::min(handles, static_cast<double>(plan.ops) / plan.machine.ranks());
   }
   if (handles > 1) rank += each_handle * handles;
-  // A handle remembers what it read of each counter; without T_DC there is one on each node. One
-  // that writes also of each cell of readers, of which a node has 32 at most.
+  // A handle stores what it read of each counter; without T_DC there is a counter on each node. A
+  // writer's handle also stores what it read of each reader counter, of which a node has 32 at
+  // most.
   if (has("T_DC")) rank += each_counter * plan.machine.nodes() * handles;
   const int of_node = plan.machine.largest_node();
   const double ranks_of_a_cell = plan.machine.nodes() == 1             ? 1

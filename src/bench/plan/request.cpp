@@ -218,7 +218,7 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
-      // Beside the other locks it would seem to do the same as they do.
+      // Such a lock, which guards only deferred operations, is not comparable with the other locks.
       if (e.about.defers && name == "all") continue;
       if (e.about.defers && !can_defer(load))
         throw refuse(
@@ -509,7 +509,7 @@ std::vector<operation> operations_for(const request& what, workload load) {
   return all;
 }
 
-/// For a request that sweeps nothing, or a parameter of locks.
+/// The jobs of a request that sweeps nothing, or a parameter of locks.
 std::vector<job> jobs_of_one(const request& what) {
   check_fabric(what);
   const workload load = chosen_workload(what);

@@ -114,7 +114,7 @@ class any_port {
         charges_calls_(charges_calls) {}
   ~any_port() = default;
 
-  /// Null where cells are not memory of this process.
+  /// The address of a cell; null if cells are not memory of this process.
   [[nodiscard]] virtual void* address_of(rma::plain_cell c) = 0;
 
  private:

@@ -32,7 +32,7 @@ class tick_clock {
   /// How often a rank in a loop of operations checks its phase.
   [[nodiscard]] static constexpr double look_up_seconds() { return 0.05; }
 
-  /// Long enough for this many ranks to join a queue that they are about to join.
+  /// A time that is long enough for this many ranks to join a queue that they are about to join.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int /*ranks*/) { return 50'000; }
 
   /// This machine's clock, calibrated against CLOCK_MONOTONIC at the first call (10 ms).

@@ -13,7 +13,7 @@ namespace lockflight::bench {
 class sim_clock {
  public:
   [[nodiscard]] static constexpr double look_up_seconds() { return 20e-6; }
-  /// Enough on the slowest machine; a rank that is refused tries again.
+  /// A time that is enough on the slowest machine; a rank that is refused tries again.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int ranks) {
     return 1'000'000 + std::uint64_t{100'000} * static_cast<std::uint64_t>(ranks);
   }

@@ -23,7 +23,7 @@ namespace lockflight::bench {
 template <rma::port Port>
 class far_witness {
  public:
-  /// All ranks make it alike (C20).
+  /// All ranks make the same witness (C20).
   far_witness(rma::participant<Port>& me, std::uint32_t locks)
       : port_(me.port()),
         locks_(locks),
@@ -58,7 +58,7 @@ class far_witness {
     return version_of(lock) != at.version;
   }
 
-  /// This rank will not enter any more.
+  /// Called when this rank does not enter any more.
   void report() {
     port_.add(entries_, mine_);
     port_.flush(home);

@@ -20,8 +20,7 @@
 
 namespace lockflight::bench {
 
-/// Whether a lock is a lock: the pseudo lock says that it excludes no participant, and has no
-/// latency.
+/// Whether a lock excludes participants. The pseudo lock does not, and has no latency.
 template <class Lock>
 constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 
@@ -69,11 +68,11 @@ class checker {
       ++mine_.violations;
   }
 
-  /// This rank acquires no lock any more; before the barrier at the end.
+  /// Called when this rank acquires no lock any more, before the barrier at the end.
   void report() {
     if (far_) far_->report();
   }
-  /// After that barrier.
+  /// Called after that barrier.
   void settle() {
     if (far_ && port_.rank() == 0) mine_.violations += far_->lost_updates();
   }

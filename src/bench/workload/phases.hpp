@@ -23,8 +23,8 @@ class phases {
         results_(results),
         mine_(results.of(port.rank())) {}
 
-  /// All ranks at the same time. The first barrier waits for ranks that are still being started,
-  /// the second gives them one time to count from.
+  /// Starts all ranks at the same time. The first barrier waits for ranks that are still being
+  /// started, the second gives them one time to count from.
   void start(rma::barrier<Port>& all, const roles& who) {
     all.arrive_and_wait();
     if (port_.rank() == results_.leader()) results_.common().started = clock_.now();
@@ -59,7 +59,7 @@ class phases {
     mine_.operations = port_.counts();
   }
 
-  /// No operation of this rank will come any more.
+  /// Called when this rank issues no operation any more.
   void done() { mine_.progress.store(rank_result::all_done, std::memory_order_relaxed); }
 
  private:

@@ -19,7 +19,7 @@
 namespace lockflight::bench {
 
 /// The measurements of one rank. Only the rank writes them; the starter reads them when the rank
-/// has ended, except atomic members. They are of the measured part, unless a comment says
+/// has ended, except atomic members. The numbers are of the measured part, unless a comment says
 /// otherwise. Zeroes are the start.
 ///
 /// The members that every rank touches come first, so that a million ranks with an operation each
@@ -98,7 +98,7 @@ struct alignas(128) rank_result {
   }
 };
 
-/// Of all ranks together.
+/// The results of all ranks together.
 struct common_block {
   alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
 };
@@ -128,7 +128,7 @@ class run_results {
   run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole);
   [[nodiscard]] static std::size_t bytes_for(const run_plan& plan);
 
-  /// Of the ranks that share this memory, the one that writes what is common to them.
+  /// The rank that writes the common results of the ranks that share this memory.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
   /// Whether all ranks' results are here while they run.
   [[nodiscard]] bool whole() const { return whole_; }

@@ -112,7 +112,7 @@ void engine::take_effect(rank_t f, int index) {
   p.took_effect = true;
 }
 
-// A message leaves its sender's hands when it arrives: no flush waits for it.
+// A message is no more under way when it arrives: no flush waits for it.
 void engine::arrive(rank_t f, int index) {
   fiber_state& s = state(f);
   const posted p = s.post[static_cast<std::size_t>(index)];

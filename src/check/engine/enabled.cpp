@@ -29,7 +29,7 @@ bool engine::waits_for(const fiber_state& s, const posted& p) const {
 
 // A posted operation comes after the stores that its participant issued before (C12).
 bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
-  // When all stores of the other participant are visible (C40).
+  // A fence takes effect when all stores of the other participant are visible (C40).
   if (p.kind == posted_kind::fence) return !p.took_effect && state(p.target).stores == 0;
   return how_.delayed_effects && !p.took_effect &&
          static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
@@ -145,7 +145,8 @@ bool engine::can_die(rank_t f) const {
   return std::popcount(all.dead) < how_.deaths && s.next != action::finished && s.stores == 0;
 }
 
-// As it can die, but only in a round: elsewhere it is as if it did not come.
+// A participant can stop as it can die, but only in a round: between rounds a stopped participant
+// is like one that does not come.
 bool engine::can_stop(rank_t f) const {
   const fiber_state& s = state(f);
   return world_.all.stops < how_.stops && !is_dead(f) && !is_stopped(f) && s.stores == 0 &&
@@ -308,7 +309,7 @@ std::uint64_t engine::duty(step s) const {
       return 0;
     case step::kind::effect: {
       const posted& p = f.post[s.index];
-      // Of each pair: the arrival of other pairs' messages does not help.
+      // Each pair has its own duty: the arrival of other pairs' messages does not fulfil it.
       if (p.kind == posted_kind::message)
         return std::uint64_t{1}
                << message_duty_[static_cast<std::size_t>(s.fiber * most_fibers + p.target)];

@@ -49,8 +49,8 @@ struct program {
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
   /// Whether a participant that dies now says that it holds exclusively; for a mortal lock.
   std::function<bool(const engine&, rank_t)> says_that_it_holds = nullptr;
-  /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes
-  /// then.
+  /// Whether another participant may take a dead one's place. No participant writes to the dead
+  /// one's queue nodes then.
   std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
   /// Whether a participant says that it holds, exclusively or not.
   std::function<bool(const engine&, rank_t)> says_that_it_holds_any = nullptr;
@@ -92,7 +92,7 @@ class engine final : private rma::assertion_listener {
 
   // ---- for the search ----
 
-  /// Back to the beginning: every participant about to take its first step.
+  /// Goes back to the beginning: every participant is about to take its first step.
   void start();
   /// The enabled steps, in a fixed order. Empty when all participants have finished or none can go
   /// on.
@@ -130,7 +130,7 @@ class engine final : private rma::assertion_listener {
   /// over.
   [[nodiscard]] unsigned retrying() const { return retrying_; }
 
-  /// The whole state, for going back. Reuses the capacity of `into`.
+  /// The whole state, to return to. Reuses the capacity of `into`.
   struct saved {
     world state;
     std::optional<violation> broken;
@@ -139,8 +139,8 @@ class engine final : private rma::assertion_listener {
   void save(saved& into) const;
   void restore(const saved& from);
 
-  /// The changes of one step, for taking it back. The participant's state and, if it ran, its stack
-  /// go onto `images`, a stack of bytes shared by all records.
+  /// The changes of one step, to undo it. The participant's state and, if it ran, its stack are
+  /// pushed onto `images`, a stack of bytes that all records share.
   struct undo {
     shared_state all;
     step what;
@@ -151,14 +151,15 @@ class engine final : private rma::assertion_listener {
     std::size_t image_at = 0;  ///< in `images`
     bool has_image = false;
   };
-  /// take(s), and how to take it back.
+  /// As take(s), and records how to undo the step.
   void take(step s, undo& record, std::vector<std::byte>& images);
   void take_back(const undo& record, std::vector<std::byte>& images);
 
   /// Whether stacks can be copied: not under a sanitizer. Otherwise a search re-executes.
   [[nodiscard]] static bool can_copy_stacks();
 
-  /// With a limit of retries lifted, for asking whether a fair schedule makes progress.
+  /// Sets the limit of retries, for example to ask whether a fair schedule makes progress without
+  /// it.
   void set_retry_limit(int most) { how_.retries = most; }
   [[nodiscard]] int retry_limit() const { return how_.retries; }
   /// How often a participant entered a critical section or finished.
@@ -174,7 +175,7 @@ class engine final : private rma::assertion_listener {
     return world_.all.where[static_cast<std::size_t>(f)];
   }
   [[nodiscard]] word value(cell_id cell) const { return world_.memory[cell]; }
-  /// 0 for a cell that nobody has touched.
+  /// The value of a cell; 0 for a cell that was not touched.
   [[nodiscard]] word value(rma::plain_cell at) const {
     const cell_id known = number_of_[static_cast<std::size_t>(at.home) * most_words + at.index];
     return known == no_cell ? 0 : world_.memory[known];
@@ -206,7 +207,7 @@ class engine final : private rma::assertion_listener {
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   /// From here on the participant's waits end also when a message is there.
   void serve(rank_t me, bool on) { state(me).serves = on; }
-  /// Of a wait with a lifeline: also until the deadline of a grant. In place of a target.
+  /// In place of a target, for a wait with a lifeline that also ends at the deadline of a grant.
   static constexpr rank_t with_grant = 0;
   /// Whether the last action returned because the deadline of a grant is over.
   [[nodiscard]] bool grant_was_over(rank_t me) const { return state(me).grant_was_over; }
@@ -226,7 +227,7 @@ class engine final : private rma::assertion_listener {
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);
   void give_up_acquire(rank_t me);
-  /// Of a mortal lock: what its holder is told (C45).
+  /// Checks the values that a mortal lock returns to its holder (C45).
   void check_token(rank_t me, word token);
   void check_told(rank_t me, bool that_a_holder_died);
   void mark_consistent() { world_.all.holder_died = false; }

@@ -119,12 +119,12 @@ class port {
   }
   /// A death becomes known by a step of its own.
   void examine(rank_t) {}
-  /// All look at once.
+  /// Does nothing: all participants learn of a death at once.
   void wake(rank_t) {}
   [[nodiscard]] int participants() const { return machine().ranks(); }
   [[nodiscard]] rank_t participant(int number) const { return number; }
-  /// Over when the search says so: by a wait or a pause, when nobody that lives says that it holds
-  /// and somebody is stopped.
+  /// A deadline that the search ends: by a wait or a pause, when no living participant's record
+  /// says that it holds, and a participant is stopped.
   [[nodiscard]] rma::deadline grant_deadline() {
     over_ &= ~of_grant;
     return {of_grant};
@@ -144,11 +144,11 @@ class port {
                          until, line);
   }
 
-  /// Not of the contract: waits until all participants have come. Returns the first that lives.
+  /// No call of the contract: waits until all participants have come. Returns the first living one.
   rank_t rendezvous() { return static_cast<rank_t>(wait(action::rendezvous, no_cell, {})); }
 
-  /// Not of the contract either: waits until it is to come again, which need not happen; serves
-  /// meanwhile.
+  /// No call of the contract: waits until the participant is to come again, which need not happen;
+  /// serves meanwhile.
   void idle() { wait(action::idle, no_cell, {}); }
 
   // ---- messages ----

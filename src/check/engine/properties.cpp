@@ -90,8 +90,8 @@ void engine::released(rank_t me) {
 
 void engine::give_up_acquire(rank_t me) { released(me); }
 
-// First a participant dies, then its death becomes known: deaths() may count it a little later than
-// is_dead says so (C45).
+// A death has two steps: the participant dies, and then its death becomes known. deaths() may count
+// the death a little later than is_dead reports it (C45).
 void engine::die(rank_t f) {
   shared_state& all = world_.all;
   const auto i = static_cast<std::size_t>(f);

@@ -1,8 +1,8 @@
 // The state that the checker explores: memory, operations under way, and the next action of each
 // fiber.
 //
-// Everything here is plain data of fixed size, so that a moment can be copied and returned to. What
-// is not here is on the fibers' stacks (moment.hpp).
+// Everything here is plain data of fixed size, so that a moment can be copied and returned to. The
+// rest of the state is on the fibers' stacks (moment.hpp).
 #pragma once
 
 #include <array>

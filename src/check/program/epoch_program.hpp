@@ -66,7 +66,7 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
     }
   };
 
-  // A frame of its own, so that nothing of an epoch is left on the stack when it is over.
+  // The function has a frame of its own, so that nothing of an epoch is left on the stack after it.
   [[gnu::noinline]] void play(Lock& lock, const data& cells, rank_t rank, bool small) const {
     base::part_of(rank) == part::writer ? write(lock, cells, rank, small)
                                         : read(lock, cells, small);

@@ -75,11 +75,11 @@ class program_base {
   Parameters set_;
 };
 
-/// The calls of a participant in a round, and what the engine is told of them.
+/// The calls of a participant in a round, with the announcements to the engine.
 template <class Lock>
 class lock_calls {
  public:
-  // A frame of its own, so that nothing of a round is left on the stack when it is over.
+  // The function has a frame of its own, so that nothing of a round is left on the stack after it.
   [[gnu::noinline]] static void play(engine& e, rank_t rank, Lock& lock, part what) {
     const bool exclusive =
         what == part::writer || what == part::try_writer || what == part::timed_writer;

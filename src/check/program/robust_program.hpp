@@ -30,8 +30,8 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
 
   // Each generation has its tables.
   static constexpr std::size_t private_bytes = 2048;
-  /// Of each participant: one for the lock, one for an attempt whose queue node is not out yet, and
-  /// one for each generation that it may have left.
+  /// The number of records of each participant: one for the lock, one for an attempt whose queue
+  /// node is not out yet, and one for each generation that it may have left.
   [[nodiscard]] int records() const {
     const bool is_timed = std::ranges::any_of(
         what_.parts, [](part p) { return p == part::timed_writer || p == part::timed_reader; });

@@ -33,7 +33,7 @@ struct subject {
   const char* (*lacks)(part);
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
-  /// The same for the lock made to outlive its holders; null for one that cannot be.
+  /// The same for the lock made to outlive its holders; null for a lock that cannot be made so.
   std::unique_ptr<engine> (*make_mortal)(const scenario&, const settings&, model) = nullptr;
 };
 
@@ -48,7 +48,7 @@ template <class Parameters>
   if constexpr (requires { p.barge; }) p.barge = 1;
   if constexpr (requires { p.handovers; }) p.handovers = 1;
   if constexpr (requires { p.writers; }) {
-    // Of flight's two ways inside a node the one with fewer steps, unless the other is asked for.
+    // flight has two ways inside a node: the one with fewer steps is used, unless the other is set.
     p.writers = {.barge = 1, .handovers = 0, .local_budget = 1, .remote_budget = 1};
     p.t_w = 2;
   }
@@ -58,7 +58,7 @@ template <class Parameters>
   return p;
 }
 
-/// The same with what is set. Throws bad_request.
+/// The default parameters with the settings of the request. Throws bad_request.
 template <class Parameters>
 [[nodiscard]] Parameters parameters_for(const settings& set) {
   try {

@@ -12,7 +12,7 @@ namespace lockflight::check {
 
 enum class verdict { ok, violation, bound };
 
-/// When to stop, and how to search.
+/// The limits of a search, and its options.
 struct limits {
   double seconds = 0;             ///< 0: no limit
   std::uint64_t most_states = 0;  ///< 0: as memory allows

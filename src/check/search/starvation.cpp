@@ -148,7 +148,7 @@ class explorer {
 };
 
 /// The strongly connected parts of the states in which one participant is in a round, or releases
-/// (Tarjan 1972). In one that is fair, that need not end.
+/// (Tarjan 1972). In a fair part the round, or the release, need not end.
 class unending {
  public:
   unending(const state_graph& graph, const starvation& who)
@@ -267,7 +267,8 @@ template <class Allowed, class Goal>
   return {};
 }
 
-/// A schedule into the nearest fair part and around in it, so that nothing is owed in the end.
+/// Makes a schedule that leads into the nearest fair part and around in it, so that all duties are
+/// done in the end.
 void tell(const state_graph& graph, const unending& parts, outcome& found) {
   const auto append = [&](const std::vector<std::size_t>& edges) {
     for (const std::size_t e : edges) found.schedule.push_back(graph.at(e).what);

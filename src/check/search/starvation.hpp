@@ -7,8 +7,8 @@
 // duty (engine::duty) that stays possible in all of the cycle happens in it. A step that is
 // possible only now and then need not happen: a poller may read at the wrong moment each time.
 //
-// With deaths a cycle has those that have died before it. A dead participant is in no round and has
-// no step of its own any more, so nothing is owed to it; that its death becomes known is a duty.
+// With deaths, participants may have died before a cycle. A dead participant is in no round and has
+// no step of its own any more, so there is no duty to it; that its death becomes known is a duty.
 #pragma once
 
 #include <cstddef>

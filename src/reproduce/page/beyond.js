@@ -6,7 +6,7 @@
   const { axis, value_axis, tooltip, base_options, line } = lf.draw;
   const { beyond = [] } = JSON.parse(document.getElementById("results").textContent);
   const root = document.documentElement;
-  // One legend for all charts: a lock has the same colour in each.
+  // All charts share a legend: a lock has the same colour in each.
   const locks = lf.distinct(beyond.map((row) => row.lock));
   const hidden = new Set();
   const charts = [];
