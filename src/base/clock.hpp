@@ -6,7 +6,7 @@
 
 namespace lockflight {
 
-/// Of a clock that never goes back, and that goes on while a process is stopped.
+/// The time of a clock that never goes back, and that goes on while a process is stopped.
 [[nodiscard]] inline std::uint64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -1,6 +1,6 @@
-// File descriptors that are kept beyond the function that opened them. They are never 0, 1 or 2: a
-// process that was started without standard error gets its number for the next file that it opens,
-// and whatever is written to standard error would go into that file.
+// File descriptors that outlive the function that opened them. They are never 0, 1 or 2: a process
+// that was started without standard error gets its number for the next file that it opens, and all
+// texts for standard error would go into that file.
 #pragma once
 
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 
 namespace lockflight {
 
-/// The same file under a descriptor above those of standard input, output and error. Takes what
-/// `open` and its like return: a failed call stays one, with its errno. If no descriptor is left,
-/// the file is closed and -1 comes back. Closed on exec.
+/// The same file under a descriptor above those of standard input, output and error. Takes the
+/// result of `open` and its like: a failed call stays one, with its errno. If no descriptor is
+/// left, the file is closed and the result is -1. The descriptor is closed on exec.
 [[nodiscard]] inline int above_standard(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   const int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -1,5 +1,5 @@
-// Signals that whoever started this process has it ignore, as nohup(1) does, and shells for what
-// runs in the background. They stay ignored.
+// Signals that the parent has set to be ignored in this process, as nohup(1) does, and shells for
+// commands in the background. These signals stay ignored.
 #pragma once
 
 #include <csignal>

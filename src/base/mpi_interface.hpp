@@ -14,7 +14,7 @@ struct about_mpi_interface {
   mpi_interface is;
   std::string_view name;
   std::string_view library;  ///< of the MPIs that have it
-  /// The drop-in for it, in the folder of a build, or in lib/lockflight where it is installed.
+  /// The drop-in for the interface, in the folder of a build, or in lib/lockflight if installed.
   std::string_view drop_in;
 };
 inline constexpr std::array<about_mpi_interface, 3> mpi_interfaces{{

@@ -1,5 +1,4 @@
-// A small file that is written anew as a whole: a reader sees what was there before or what is
-// there now.
+// A small file that is written anew as a whole: a reader sees the old content or the new one.
 #pragma once
 
 #include <fcntl.h>
@@ -44,8 +43,8 @@ namespace detail {
   return !path.empty() && (lstat(path.c_str(), &is) != 0 || S_ISREG(is.st_mode));
 }
 
-/// Written beside the file first, under its name and a ~. False if that is not possible; errno says
-/// why, and what was there stays.
+/// Replaces a file's content, which is first written to a file beside it, under its name and a ~.
+/// False if that is not possible; errno says why, and the old content stays.
 [[nodiscard]] inline bool replace_file(const std::string& path, std::string_view content,
                                        mode_t mode, durability lasts = durability::none) {
   const std::string made = path + "~";

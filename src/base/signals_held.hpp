@@ -6,7 +6,7 @@
 
 namespace lockflight {
 
-/// While it exists, no signal stops or interrupts this thread, except SIGSTOP.
+/// While this object exists, no signal stops or interrupts its thread, except SIGSTOP.
 class signals_held {
  public:
   signals_held() {

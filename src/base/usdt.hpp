@@ -1,8 +1,8 @@
 // USDT probes, where they are compiled in (the CMake option LOCKFLIGHT_USDT): places at which a
 // tracer such as bpftrace can stop by.
 //
-// Cost: a probe at which nobody traces is one nop. Its arguments are computed in any case, so they
-// are values that the code has at hand.
+// Cost: a probe without a tracer is one nop. Its arguments are computed in any case, so they are
+// values that the code has at hand.
 #pragma once
 
 #ifdef LOCKFLIGHT_USDT

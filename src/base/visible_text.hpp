@@ -1,6 +1,6 @@
 // Text from elsewhere, such as the name of a lock or of a process, which may be any bytes, for a
 // terminal, a message, or a format that is UTF-8. This is the one place that escapes or shortens
-// such text. What cannot be written as it is becomes \xHH, byte by byte.
+// such text. Bytes that cannot be written as they are become \xHH, one by one.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Writing to a reader that nobody has to wait for: standard error may be a pipe whose reader is
-// stopped, or a terminal that Ctrl-S has stopped. A process that others wait for must not wait for
-// such a reader.
+// Writing without waiting for the reader: standard error may be a pipe whose reader is stopped, or
+// a terminal that Ctrl-S has stopped. A process that others wait for must not wait for such a
+// reader.
 #pragma once
 
 #include <poll.h>
@@ -44,9 +44,10 @@ class without_sigpipe {
   sigset_t before_{};
 };
 
-/// Writes without waiting, where the kernel can: another process may have filled a pipe since we
-/// asked. Terminals, and pipes before Linux 6, cannot: there that process would have to be quicker
-/// than us. A regular file waits for nobody, and some file systems refuse to write at once.
+/// Writes without waiting, if the kernel can: another process may have filled a pipe since we
+/// polled it. The kernel cannot for terminals, and for pipes before Linux 6: there the write waits
+/// only if that process is quicker than us. A write to a regular file does not wait, and some file
+/// systems refuse to write without waiting.
 inline ssize_t write_at_once(int to, std::string_view text) {
   struct stat of {};
   if (fstat(to, &of) == 0 && S_ISREG(of.st_mode)) return write(to, text.data(), text.size());

@@ -27,7 +27,7 @@ namespace lockflight::capi {
 /// that names the member.
 [[nodiscard]] std::optional<rma::topology> levels_of(const lockflight_config& what);
 
-// ---- for ranks that something else has started ----
+// ---- for ranks that another launcher has started ----
 
 /// Throws std::invalid_argument on members that are lockflight_run's.
 void refuse_members_of_runs(const lockflight_config& what);

@@ -164,7 +164,7 @@ int destroy(Handle* handle) {
   });
 }
 
-/// Of an array of the C interface, whose last byte stays 0.
+/// Copies a text into an array of the C interface, whose last byte stays 0.
 template <std::size_t Size>
 void copy(const std::string& from, char (&to)[Size]) {
   from.copy(to, Size - 1);

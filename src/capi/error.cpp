@@ -6,7 +6,7 @@
 
 namespace {
 
-// Of fixed size, so that a thread that is out of memory can say so.
+// The text has a fixed size, so that a thread that is out of memory can report it.
 thread_local std::array<char, 1024> last_error{};
 
 }  // namespace

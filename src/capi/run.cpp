@@ -7,7 +7,7 @@
 namespace lockflight::capi {
 namespace {
 
-/// Before memory is taken for them.
+/// Checks the number of ranks before memory is taken for them.
 void check_ranks(int ranks) {
   if (ranks < 1 || ranks > shm::most_ranks)
     throw std::invalid_argument("ranks " + std::to_string(ranks) + " (accepted: 1 to " +
@@ -58,7 +58,7 @@ int lockflight_run(const lockflight_config* config, lockflight_body* body, void*
   return capi::guarded([&] {
     capi::need(body, "body", "a function that each rank runs");
     const lockflight::shm::config what = capi::config_of(capi::or_defaults(config));
-    // Before the ranks start: all have the same.
+    // This comes before the ranks start, so that all have the same.
     const lockflight::profile tuned = capi::profile_or_warning();
     lockflight::shm::run_ports(what, [&](lockflight::shm::port& port) {
       capi::run_rank(port, what.words_per_rank, tuned, body, argument);

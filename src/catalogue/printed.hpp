@@ -10,8 +10,8 @@
 
 namespace lockflight::catalogue {
 
-/// For the checker, for claims, and for simulated runs that name them. They are in no list of locks
-/// to use: not in lock::all, and not in the lock table.
+/// The locks as printed, for the checker, for claims, and for simulated runs that name them. They
+/// are in no list of locks to use: not in lock::all, and not in the lock table.
 using printed =
     lock::families<lock::family<lock::rma_rw_listing>, lock::family<lock::mcs_rw_wp_listing>,
                    lock::family<lock::alock_listing>, lock::family<lock::mcs_listing>,

@@ -86,8 +86,8 @@ class fiber {
   }
 
   /// Runs the fiber until it suspends, which returns true, or ends, which returns false. The body
-  /// is destroyed when it ends. What it throws comes out here, and the fiber is done. Only for a
-  /// fiber that is neither done nor running.
+  /// is destroyed when it ends. An exception of the body leaves this call, and the fiber is done.
+  /// Only for a fiber that is neither done nor running.
   bool resume();
 
   /// Ends a suspended fiber so that everything on its stack is destroyed: `suspend` throws
@@ -100,7 +100,7 @@ class fiber {
   /// As with any exception, no noexcept function may lie in its way.
   void unwind();
 
-  /// Drops what the fiber was doing. Nothing on its stack is destroyed, so only for bodies whose
+  /// Drops the fiber's work. Nothing on its stack is destroyed, so this is only for bodies whose
   /// frames own nothing; the body object itself is destroyed. Then the fiber is done. A few
   /// nanoseconds. The fiber must not be running.
   void abandon() noexcept;

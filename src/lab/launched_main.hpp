@@ -24,8 +24,8 @@ namespace lockflight::lab {
 /// The lab, which can also join the launch.
 inline int run_launched_lab(bench::launch& its, int argc, char** argv) {
   bench::build_in(its);
-  // Before an error can be reported, so that only rank 0 reports it. A program that asks for
-  // another fabric needs no launcher.
+  // This comes before an error can be reported, so that only rank 0 reports it. A program that asks
+  // for another fabric needs no launcher.
   const bool doctor = tool::named_command(argc, argv) == "doctor" && !names_program(argc, argv);
   if (doctor || named_fabric(argc, argv) == its.fabric()) {
     const auto refused = [](const std::exception& e, int code) {

@@ -10,8 +10,8 @@
 
 namespace {
 
-/// UCX says on standard output what lockflight says itself when a rank is gone, and a table or JSON
-/// goes there. UCX reads how much it says when it is loaded, before main().
+/// Silences UCX, which prints on standard output, where a table or JSON goes, that a rank is gone;
+/// lockflight reports that itself. UCX reads its log level when it is loaded, before main().
 void silence_ucx(char** argv) {
   if (std::getenv("UCX_LOG_LEVEL") != nullptr) return;
   setenv("UCX_LOG_LEVEL", "fatal", 1);

@@ -87,8 +87,8 @@ void output_file::commit() {
       throw std::system_error(errno, std::generic_category(),
                               fmt::format("{} {} cannot be {}", argument_, shown(path_), what));
   };
-  // Before the old file is gone: an error of writing may come as late as this. A device or a pipe
-  // has nothing to be kept.
+  // This comes before the old file is gone: an error of writing may come as late as this. A device
+  // or a pipe has no old content.
   if (guard_) check(fsync(fd_) == 0, "written");
   check(close(std::exchange(fd_, -1)) == 0, "written");
   if (!guard_) return;

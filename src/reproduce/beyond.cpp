@@ -15,7 +15,8 @@ using nlohmann::json;
 constexpr int most_ranks = 65'536;
 constexpr const char* k_machine = "fx100";
 
-/// Powers of four, and at last all that the machine has and the lock can tell apart.
+/// The numbers of ranks: powers of four, and at last as many as the machine has and the lock can
+/// distinguish.
 std::vector<int> ranks_on(const std::string& machine, std::int64_t most_of_lock, bool quick) {
   if (quick) return {4, 16};
   const int most =

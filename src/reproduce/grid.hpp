@@ -36,8 +36,8 @@ struct contest {
   double bound = 1;
 };
 
-/// A cell below this many times the throughput of the fastest other lock falls short, if nobody
-/// says otherwise.
+/// A cell below this many times the throughput of the fastest other lock falls short, unless the
+/// caller sets another bound.
 constexpr double usual_bound = 0.5;
 
 /// Which cells; empty: all of them.

@@ -17,8 +17,8 @@ constexpr double value_tolerance = 0.3;
 /// apart than that where the paper does not say by how much (plateau-not-before of the DLM paper).
 constexpr double same_tolerance = 1.2;
 
-/// Whether ours is within a factor of the paper's number. What was computed from printed digits is
-/// not exact in its last digit.
+/// Whether ours is within a factor of the paper's number. A number that was computed from printed
+/// digits is not exact in its last digit.
 [[nodiscard]] constexpr bool within_factor(double ours, double of, double factor) {
   constexpr double last_digit = 1e-9;
   return ours <= of * factor * (1 + last_digit) && ours >= of / factor * (1 - last_digit);
@@ -85,7 +85,7 @@ struct spread_number {
   return false;
 }
 
-/// The same with what chance does: a direction must be farther from its bound than that.
+/// The verdict with the spread by chance: a direction must be farther from its bound than that.
 [[nodiscard]] constexpr verdict judged(const claim& c, spread_number ours) {
   if (c.how_close == kind::direction) {
     const double apart = ours.median > c.value ? ours.median - c.value : c.value - ours.median;

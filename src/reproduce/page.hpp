@@ -43,7 +43,7 @@ struct pages_beside {
 /// draws.
 [[nodiscard]] std::string filled_page(report::slots values, std::string_view script);
 
-/// How many claims came out how.
+/// The number of claims with each verdict.
 struct tally {
   std::size_t all = 0;
   std::size_t held = 0;

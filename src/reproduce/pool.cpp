@@ -173,7 +173,8 @@ class pool {
         if (is_held) from.give_back(bytes);
       }
     } room{memory_};
-    // Not the time of day: what else the machine does must not decide whether a claim holds.
+    // The limit is of processor time, not of the time of day: the other work of the machine must
+    // not decide whether a claim holds.
     std::uint64_t started = processor_time_of_thread_ns();
     nlohmann::json got = bench::run_simulated(
         request_of(step),

@@ -102,7 +102,7 @@ class engine {
   /// Takes effect at the call.
   void post_by_cpu(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
                    word desired, word* result, std::uint16_t lines);
-  /// -1: all targets.
+  /// Waits for the rank's operations on `target`; -1: on all targets.
   void flush(rank_t me, rank_t target);
 
   [[nodiscard]] word load(rank_t me, rank_t home, std::uint32_t index);

@@ -258,7 +258,7 @@ word engine::written(posted_kind kind, rank_t home, std::uint32_t index, word va
 
 // ---- waiting ----
 
-// The answer of the read in vain is on its way back.
+// The answer of the read that did not find the awaited value is on its way back.
 void engine::begin_to_poll(rank_state& r, rank_t me) {
   const time_ps way = way_to_controller(r, r.home);
   const time_ps hit = profile_.cpu.hit;

@@ -1,4 +1,4 @@
-// TOML that is read strictly: a key that nobody asks for, a value of another type and one out of
+// TOML that is read strictly: a key that is not asked for, a value of another type and one out of
 // range are refused with a line that names the file, the line in it, the key, the value and what is
 // accepted.
 #pragma once
@@ -64,7 +64,7 @@ class table {
     return table_.get(key);
   }
   [[nodiscard]] bool has(std::string_view key) { return find(key) != nullptr; }
-  /// Keys that end so, beside a key that is known, are strings that nobody reads.
+  /// Keys that end so, beside a key that is known, are strings that are not read.
   void may_have_notes(std::string_view suffix) { notes_ = suffix; }
 
   // ---- keys that must be there ----

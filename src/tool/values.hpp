@@ -17,7 +17,7 @@ namespace lockflight::tool {
 [[nodiscard]] double real_number(std::string_view argument, std::string_view text, double min,
                                  double max);
 
-/// Any whole number, where somebody else checks which ones there may be; `accepted` says it in
+/// Any whole number, if other code checks which numbers there may be; `accepted` says it in
 /// words.
 [[nodiscard]] std::uint64_t any_whole_number(std::string_view argument, std::string_view text,
                                              std::string_view accepted);

@@ -13,7 +13,7 @@ class climber {
  public:
   climber(const setting& start, const compare& hold) : best_(start), hold_(hold), tried_{start} {}
 
-  /// Moves one parameter. Whether that gained anything.
+  /// Moves one parameter. Returns whether a step gained.
   bool move(const axis& along) {
     constexpr std::array<std::ptrdiff_t, 3> strides{4, 2, 1};
     bool gained = false;

@@ -38,7 +38,7 @@ struct request {
   budget most;
 };
 
-/// A run broke mutual exclusion.
+/// Thrown if a run broke mutual exclusion.
 struct broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// How the processes of a launch find each other: a rank, a number of ranks, an exchange of bytes.
+// The group of a launch's processes: a rank, a number of ranks, an exchange of bytes.
 // The source of the ranks' numbers, a user's variables, a launcher with PMIx or an MPI
 // communicator, makes no difference once the processes are together: each has a connection
 // to rank 0 (star.hpp).
@@ -47,14 +47,16 @@ class group {
 
   /// Throws launch_failed when a rank is gone or has called fail(). A system call or two.
   virtual void check() = 0;
-  /// Tells the other ranks, for whom check() then throws this text. The launch is over.
+  /// Reports a failure to the other ranks, on which check() then throws this text. The launch is
+  /// over.
   virtual void fail(const std::string& why) = 0;
 
-  /// For ranks that exchange nothing more: sleeps until another one is gone without leave(), and
-  /// says which. Rank 0 notices every rank, the others rank 0. Nothing once all of these have left,
-  /// or rank 0 has said that one is gone, or the descriptor `until` is readable.
+  /// For ranks that exchange nothing more: sleeps until another rank is gone without leave(), and
+  /// returns which. Rank 0 notices every rank, the others notice rank 0. Nothing once all of these
+  /// have left, or rank 0 has reported that one is gone, or the descriptor `until` is readable.
   [[nodiscard]] virtual std::optional<loss> await_loss(int until) = 0;
-  /// The end of this rank is no loss from here on. For ranks that exchange nothing more.
+  /// Disconnects cleanly: the end of this rank is no loss from here on. For ranks that exchange
+  /// nothing more.
   virtual void leave() = 0;
 };
 
@@ -72,8 +74,8 @@ class group {
 /// launcher says that there are several ranks; launch_failed when the ranks do not come together.
 [[nodiscard]] std::unique_ptr<group> join();
 
-/// Ranks that something else has started and numbered, and which can pass on a text: those of an
-/// MPI communicator, say.
+/// Ranks that another library has started and numbered, and which can pass on a text: for example
+/// those of an MPI communicator.
 struct introduction {
   int rank = 0;
   int ranks = 1;

@@ -1,4 +1,4 @@
-// Ranks that something else has numbered come together at a port of rank 0.
+// The rendezvous, at a port of rank 0, of ranks that another library has numbered.
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -52,7 +52,7 @@ std::string port_of(const socket& listener) {
   return std::to_string(ntohs(port));
 }
 
-/// By which other hosts may reach this one; only a host without any has its own loopback.
+/// The addresses by which other hosts may reach this one; the loopback address if there is none.
 std::vector<std::string> addresses_of_this_host() {
   ifaddrs* all = nullptr;
   getifaddrs(&all);

@@ -204,7 +204,7 @@ class meeting {
 
 // ---- the others ----
 
-/// No socket if nobody answers in that time.
+/// Connects to rank 0. Returns no socket if there is no answer in that time.
 socket try_connect(const addrinfo& to, milliseconds most) {
   socket line(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{most.count() / 1'000, most.count() % 1'000 * 1'000};
@@ -215,8 +215,8 @@ socket try_connect(const addrinfo& to, milliseconds most) {
   return line;
 }
 
-/// Says to the one that listens there who we are. Nothing, and `why`, if it is not rank 0. Throws
-/// launch_failed if it is rank 0 and refuses us.
+/// Introduces this rank to the process that listens there. Nothing, and `why`, if it is not rank 0.
+/// Throws launch_failed if it is rank 0 and refuses us.
 std::optional<peer> introduce(const rendezvous& at, socket line, std::string& why) {
   greeting mine;
   mine.rank = at.rank;

@@ -14,7 +14,7 @@ constexpr int first_question_s = 2;
 constexpr int between_questions_s = 1;
 static_assert(silence_s > first_question_s);
 
-/// Of every frame, so that another program at the same port is noticed.
+/// The first bytes of every frame, so that another program at the same port is noticed.
 constexpr std::uint32_t magic = 0x6c666c31;
 
 struct header {

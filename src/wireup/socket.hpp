@@ -9,7 +9,7 @@
 
 namespace lockflight::wireup {
 
-/// Owns a socket: what `socket` or `accept4` returned.
+/// Owns a socket that `socket` or `accept4` has returned.
 using socket = descriptor;
 
 /// A host that has not answered the kernel's questions for so long is gone.

@@ -144,7 +144,7 @@ void star::check() {
 }
 
 void star::lost(const peer& who, int why) {
-  // A rank says why it ends, if it can.
+  // A rank reports why it ends, if it can.
   limit_receive(who.line, std::chrono::milliseconds(500));
   for (frame got; receive_frame(who.line, got);)
     if (got.kind == frame_kind::fault) give_up(got.content, &who);
