@@ -40,6 +40,11 @@ domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
       me_(detail::attach_thread(file_)),
       records_(records_path_of(*file_)) {}
 
+session_number domain_words::next_session(session_number confirmed) {
+  header().confirmed_session = confirmed;
+  return header().last_session = random_number();
+}
+
 void domain_words::wake_clients() {
   for (std::uint32_t i = 0; i < detail::bells; ++i) file_->bell(i).ring();
 }

@@ -20,8 +20,6 @@ class domain_words final : public host_words {
 
   /// The host's number among all, made at random with the file.
   [[nodiscard]] member_id self() const { return header().member; }
-  /// The number of the agent that started last.
-  [[nodiscard]] agent_number last_agent() const { return header().agents; }
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
@@ -37,6 +35,12 @@ class domain_words final : public host_words {
   [[nodiscard]] revision registered() const override { return header().registered; }
   void set_registered(revision at) override { header().registered = at; }
   [[nodiscard]] agent_number next_agent() override { return ++header().agents; }
+  [[nodiscard]] agent_number last_agent() const override { return header().agents; }
+  [[nodiscard]] session_number confirmed_session() const override {
+    return header().confirmed_session;
+  }
+  [[nodiscard]] session_number last_session() const override { return header().last_session; }
+  [[nodiscard]] session_number next_session(session_number confirmed) override;
 
   [[nodiscard]] ownership ownership_of(const std::string& name) const override;
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;

@@ -62,7 +62,10 @@ void agent_process::handle(Event event) {
     event(*core_, clock_.read(), out);
     carry_out(out);
     if (words_.incarnation() != was && was_member && !out.has_left)
-      log_.warn("another", "this host was taken off the members, and comes back as another one",
+      log_.warn("another",
+                std::exchange(has_lost_key_, false)
+                    ? "this host comes back as another one, since its key was deleted"
+                    : "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()},
                  {"advertises", place_.address},
                  {"not_heard_by", hosts_that_miss(words_.self())}});
@@ -97,7 +100,16 @@ void agent_process::carry_out(const effects& out) {
     if (locks_->take(each.name, each.as)) taken_now.push_back(each.name);
   }
   if (out.wakes_clients) words_.wake_clients();
-  if (out.stops) end_with("another agent of this host has taken its place");
+  if (out.stops == stop::replaced) end_with("another agent of this host has taken its place");
+  if (out.stops == stop::copied)
+    end_with(
+        fmt::format("another host renews as member {}: it has a copy of this host's domain "
+                    "file {}. Remove that file on one of the two, and start its agent again",
+                    text_of(words_.self()), file_->place().path));
+  if (out.has_lost_key && !std::exchange(has_lost_key_, true))
+    log_.warn("deleted",
+              "somebody has deleted this host's key in etcd: the host stays out until the time to "
+              "live of its last renewal is over");
   if (out.has_left) {
     log_.info("left", "this host has given back all names, and is no member any more");
     return end();

@@ -149,6 +149,7 @@ class agent_process {
   asio::steady_timer timer_{io_};
   std::optional<instant> timer_at_;  // what it was set for
   epoch_number warned_of_epoch_ = 0;
+  bool has_lost_key_ = false;  // as far as it has said
   asio::steady_timer status_timer_{io_};
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};

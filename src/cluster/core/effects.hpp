@@ -23,6 +23,13 @@ struct wanted_host_lock {
   mode as = mode::exclusive;
 };
 
+/// Why an agent has to end.
+enum class stop : std::uint8_t {
+  none,
+  replaced,  ///< another agent runs on this host
+  copied,    ///< an agent on a copy of this host's words has renewed in its place
+};
+
 struct effects {
   std::vector<message> messages;
   std::vector<submitted> transactions;
@@ -32,8 +39,10 @@ struct effects {
   std::vector<wanted_host_lock> host_locks_wanted;
   /// Clients that wait for the deadline have to read it again.
   bool wakes_clients = false;
-  /// Another agent runs on this host: this one has to end.
-  bool stops = false;
+  /// The agent has to end.
+  stop stops = stop::none;
+  /// Etcd has lost this host's key: the host stays out until its deadline is over.
+  bool has_lost_key = false;
   /// The host is no member any more, as it was asked for: the agent can end.
   bool has_left = false;
 };

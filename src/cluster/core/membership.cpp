@@ -8,13 +8,20 @@ namespace lockflight::cluster {
 
 // ---- requests ----
 
-void membership::submit(instant now, transaction what, bool is_renewal, std::optional<pending>& as,
-                        effects& out) {
-  as = {++numbers_, now, is_renewal};
+void membership::submit(instant now, transaction what, purpose why, effects& out) {
+  if (why != purpose::change) drop_own();
+  (why == purpose::change ? change_ : own_) = {++numbers_, now, why};
   out.transactions.push_back({numbers_, std::move(what)});
 }
 
-void membership::read(instant now, effects& out) { submit(now, {}, false, own_, out); }
+/// Whether a transaction without an answer was carried out is not guessed: the next answer shows
+/// all keys.
+void membership::drop_own() {
+  if (own_ && own_->why == purpose::renewal) is_unanswered_ = true;
+  own_.reset();
+}
+
+void membership::read(instant now, effects& out) { submit(now, {}, purpose::read, out); }
 
 void membership::start(instant now, effects& out) {
   agent_ = words_.next_agent();
@@ -45,10 +52,8 @@ void membership::timer(instant now, effects& out) {
     for (auto& [id, at] : heard_) at = now;
   last_timer_ = now;
   if (now >= next_stale_) find_next_stale(now);
-  // Whether a transaction without an answer was carried out is not guessed: the next answer shows
-  // all keys.
   if (own_ && now >= own_->sent + times_.patience()) {
-    own_.reset();
+    drop_own();
     next_renewal_ = now;
   }
   if (change_ && now >= change_->sent + times_.patience()) change_.reset();
@@ -78,10 +83,10 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
     own_.reset();
     const member_keys* const mine = what.seen->find(self_);
     const bool is_there = mine != nullptr && mine->member;
-    if (what.succeeded && asked.is_renewal && phase_ != phase::leaving && is_there)
+    if (what.succeeded && asked.why == purpose::renewal && phase_ != phase::leaving && is_there)
       confirmed(asked, *what.seen, out);
     else
-      decide(now, out);
+      decide(now, asked.why, out);
     if (std::exchange(read_again_, false) && !own_ && phase_ != phase::ended) read(now, out);
   }
   consider_change(now, out);
@@ -93,16 +98,35 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   // etcd expels nobody.
   const bool was_blind = last_read_ && now - *last_read_ > times_.reads_within();
   if (was_blind) beats_.clear();
+  if (was_blind) lost_.clear();
+  // (!) A beat that etcd has lost hides the renewals before the loss, so a loss is a change, too.
+  std::erase_if(beats_, [&](const auto& each) { return seen->find(each.first) == nullptr; });
   for (const auto& [id, keys] : seen->members) {
-    if (!keys.beat) continue;
-    watched& beat = beats_[id];
-    if (beat.changed == keys.beat->changed) continue;
+    const revision changed = keys.beat ? keys.beat->changed : 0;
+    const auto [at, is_new] = beats_.try_emplace(id, watched{changed, now, now});
+    watched& beat = at->second;
+    if (is_new || beat.changed == changed) continue;
     const bool is_steady = beat.changed != 0 && now - beat.since <= times_.sees_beats_within();
-    beat = {keys.beat->changed, now, is_steady ? beat.steady_since : now};
+    beat = {changed, now, is_steady ? beat.steady_since : now};
   }
+  observe_losses(now, *seen);
   find_next_stale(now);
   last_read_ = now;
   latest_ = std::move(seen);
+}
+
+/// A member that leaves as it should makes an epoch without itself. (!) If the key of a member is
+/// gone, its host may have renewed until it was deleted, so the TTL begins when that is read.
+void membership::observe_losses(instant now, const snapshot& seen) {
+  const auto is_member_without_key = [&](member_id id) {
+    const member_keys* const theirs = seen.find(id);
+    return seen.epoch && seen.epoch->what.find(id) != nullptr &&
+           (theirs == nullptr || !theirs->member);
+  };
+  std::erase_if(lost_, [&](const auto& each) { return !is_member_without_key(each.first); });
+  if (!seen.epoch) return;
+  for (const member& each : seen.epoch->what.members)
+    if (is_member_without_key(each.who.id)) lost_.emplace(each.who.id, now);
 }
 
 /// When a beat has stood still for the TTL its member is taken off, not at the next renewal after.
@@ -110,6 +134,9 @@ void membership::find_next_stale(instant now) {
   next_stale_ = std::numeric_limits<instant>::max();
   for (const auto& [id, beat] : beats_)
     if (const instant at = beat.since + times_.ttl; id != self_ && at > now)
+      next_stale_ = std::min(next_stale_, at);
+  for (const auto& [id, since] : lost_)
+    if (const instant at = since + times_.ttl; id != self_ && at > now)
       next_stale_ = std::min(next_stale_, at);
 }
 
@@ -125,33 +152,23 @@ bool membership::is_the_one_registered(const member_keys* mine) const {
 }
 
 /// Acts on an answer that does not confirm a renewal.
-void membership::decide(instant now, effects& out) {
+void membership::decide(instant now, purpose asked, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && mine->member->what.incarnation == words_.incarnation() &&
       mine->member->what.agent > agent_) {
+    if (mine->member->what.agent > words_.last_agent()) return end_as_copied(out);
     phase_ = phase::ended;
-    out.stops = true;
+    out.stops = stop::replaced;
     return;
   }
   switch (phase_) {
     case phase::starting:
-      return take_up(now, out);
+      return take_up(now, asked, out);
     case phase::joining:
       return join(now, out);
     case phase::registered:
-      // The key is gone, or is not the one that this incarnation registered. If it is there, the
-      // transaction was a read, or this member is evicted and runs out.
-      if (is_there && mine->evicted) is_evicted_ = true;
-      if (is_there && mine->member->changed == my_key_) return;
-      // The key was written with `retires`, and the answer was lost.
-      if (retires_ && is_the_one_registered(mine)) {
-        my_key_ = mine->member->changed;
-        return;
-      }
-      stay_away_if_evicted(now);
-      begin_new_incarnation(out);
-      return retires_ ? end_after_leaving(out) : join(now, out);
+      return decide_as_member(now, asked, out);
     case phase::leaving:
       if (is_the_one_registered(mine)) {
         // Another epoch came first, in which this host may be a home.
@@ -166,28 +183,70 @@ void membership::decide(instant now, effects& out) {
   }
 }
 
+void membership::decide_as_member(instant now, purpose asked, effects& out) {
+  const member_keys* const mine = latest_->find(self_);
+  const bool is_there = mine != nullptr && mine->member;
+  if (is_there && mine->evicted) is_evicted_ = true;
+  if (is_there && mine->member->changed != my_key_ && retires_ && is_the_one_registered(mine))
+    my_key_ = mine->member->changed;  // it was written with `retires`, and the answer was lost
+  // The key is gone, or is not the one that this incarnation registered.
+  if (!is_there || mine->member->changed != my_key_) return come_back(now, out);
+  const revision beat = mine->beat ? mine->beat->changed : 0;
+  if (beat == my_beat_) return;  // the transaction was a read, or this member is evicted
+  // (!) The beat is lost, or is that of a renewal whose answer was lost. Else another agent renews
+  // with the keys of this one: it runs on a copy of this host's words.
+  const bool may_be_mine = is_unanswered_ && mine->beat && mine->beat->what.session == session_;
+  if (mine->beat && !may_be_mine) return end_as_copied(out);
+  is_unanswered_ = false;
+  my_beat_ = beat;
+  if (asked == purpose::renewal) renew(now, out);
+}
+
 void membership::put_mine(transaction& into, instant now) const {
   into.puts.push_back(
       {{key_kind::member, self_}, member_value{words_.incarnation(), agent_, retires_}});
-  into.puts.push_back({{key_kind::beat, self_}, beat_value{begun_, missing(now)}});
+  into.puts.push_back({{key_kind::beat, self_}, beat_value{begun_, missing(now), session_}});
 }
 
-void membership::take_up(instant now, effects& out) {
+void membership::take_up(instant now, purpose asked, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   // (!) The agent takes up the incarnation of the agent before it only by a transaction on its key.
   // The key must be the one that was created then. A transaction that registers may be carried out
   // late, after the members have taken this host off, and would make a key that looks the same.
   if (mine == nullptr || !mine->member || mine->evicted ||
       mine->member->what.incarnation != words_.incarnation() ||
-      mine->member->created != words_.registered()) {
-    begin_new_incarnation(out);
-    return retires_ ? end_after_leaving(out) : join(now, out);
-  }
+      mine->member->created != words_.registered())
+    return come_back(now, out);
   transaction takes;
+  const revision beat = mine->beat ? mine->beat->changed : 0;
   takes.when = {{{key_kind::member, self_}, mine->member->changed},
-                {{key_kind::evicted, self_}, 0}};
+                {{key_kind::evicted, self_}, 0},
+                {{key_kind::beat, self_}, beat}};
+  // (!) If no agent on these words wrote the beat, an agent on a copy of them did. A read may be
+  // out of date, and a transaction is not. (Earlier versions write no session.)
+  const session_number by = mine->beat ? mine->beat->what.session : words_.confirmed_session();
+  if (by != words_.last_session() && asked == purpose::read)
+    return submit(now, std::move(takes), purpose::check, out);
+  if (by != words_.last_session() && by != words_.confirmed_session() && by != 0)
+    return end_as_copied(out);
+  if (by != session_ || session_ == 0) session_ = words_.next_session(by);
   put_mine(takes, now);
-  submit(now, std::move(takes), true, own_, out);
+  submit(now, std::move(takes), purpose::renewal, out);
+}
+
+/// (!) The host's key is gone, or this host may not renew it. What etcd has lost shortens no
+/// promise: the host stays out until its last deadline is over. If the others have taken the host
+/// off, it is over already.
+void membership::come_back(instant now, effects& out) {
+  if (now < words_.deadline()) {
+    const member_keys* const mine = latest_->find(self_);
+    out.has_lost_key = mine == nullptr || !mine->member;
+    next_renewal_ = std::min(now + times_.patience(), words_.deadline());
+    return;
+  }
+  stay_away_if_evicted(now);
+  begin_new_incarnation(out);
+  return retires_ ? end_after_leaving(out) : join(now, out);
 }
 
 void membership::begin_new_incarnation(effects& out) {
@@ -220,14 +279,17 @@ void membership::join(instant now, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && is_mine(*mine->member)) {
+    if (mine->beat && mine->beat->what.session != session_) return end_as_copied(out);
     // The transaction was carried out, and its answer was lost.
     my_key_ = mine->member->changed;
+    my_beat_ = mine->beat ? mine->beat->changed : 0;
     words_.set_registered(mine->member->created);
     phase_ = phase::registered;
     joined_at_ = now;
     return renew(now, out);
   }
   if (retires_) return end_after_leaving(out);
+  if (session_ == 0) session_ = words_.next_session(words_.last_session());
   transaction joins;
   if (is_there) {
     // A member that was evicted comes back when the others have taken it off.
@@ -242,7 +304,7 @@ void membership::join(instant now, effects& out) {
     joins.when = {{{key_kind::member, self_}, 0}};
   }
   put_mine(joins, now);
-  submit(now, std::move(joins), true, own_, out);
+  submit(now, std::move(joins), purpose::renewal, out);
 }
 
 /// A host that waits to join has a beat and no other key.
@@ -252,20 +314,22 @@ void membership::say_who_is_unheard(instant now, const std::vector<member_id>& u
   next_application_ = now + times_.period();
   transaction says;
   says.when = {{{key_kind::member, self_}, 0}};
-  says.puts = {{{key_kind::beat, self_}, beat_value{0, unheard}}};
-  submit(now, std::move(says), false, own_, out);
+  says.puts = {{{key_kind::beat, self_}, beat_value{0, unheard, session_}}};
+  submit(now, std::move(says), purpose::read, out);
 }
 
 void membership::renew(instant now, effects& out) {
   transaction renews;
-  renews.when = {{{key_kind::member, self_}, my_key_}, {{key_kind::evicted, self_}, 0}};
+  renews.when = {{{key_kind::member, self_}, my_key_},
+                 {{key_kind::evicted, self_}, 0},
+                 {{key_kind::beat, self_}, my_beat_}};
   const member_keys* const mine = latest_->find(self_);
   const bool is_told = mine != nullptr && mine->member && mine->member->what.retires;
   if (retires_ && !is_told)
     put_mine(renews, now);
   else
-    renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now)}}};
-  submit(now, std::move(renews), true, own_, out);
+    renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now), session_}}};
+  submit(now, std::move(renews), purpose::renewal, out);
 }
 
 // ---- the end ----
@@ -274,7 +338,6 @@ void membership::retire(instant now, effects& out) {
   retires_ = true;
   if (phase_ == phase::registered) {
     // The transaction under way does not say that this member retires.
-    own_.reset();
     return renew(now, out);
   }
   // (!) An agent that has not read the keys yet may find that it is a member, by those of the agent
@@ -288,6 +351,14 @@ void membership::end_after_leaving(effects& out) {
   out.has_left = true;
 }
 
+/// The holders of one of the two hosts cannot rely on anything any more.
+void membership::end_as_copied(effects& out) {
+  words_.set_deadline(0);
+  phase_ = phase::ended;
+  out.wakes_clients = true;
+  out.stops = stop::copied;
+}
+
 bool membership::is_alone() const {
   return std::all_of(latest_->members.begin(), latest_->members.end(),
                      [&](const auto& each) { return each.first == self_ || !each.second.member; });
@@ -296,11 +367,10 @@ bool membership::is_alone() const {
 void membership::leave(instant now, bool last, effects& out) {
   // The keys that were read may be of a later epoch than the agent's.
   if (phase_ != phase::registered || latest_->epoch->what.number != epoch_) return;
-  // The last member's leave writes another epoch.
-  if (last && (!is_alone() || epoch_ >= last_epoch)) return;
+  // The leave writes another epoch.
+  if (epoch_ >= last_epoch || (last && !is_alone())) return;
   leaves_last_ = last;
   phase_ = phase::leaving;
-  own_.reset();
   change_.reset();
   take_keys_away(now, out);
 }
@@ -310,19 +380,25 @@ void membership::take_keys_away(instant now, effects& out) {
   leaves.when = {{{key_kind::member, self_}, my_key_},
                  {{key_kind::epoch}, latest_->epoch->changed}};
   leaves.erased = {{key_kind::member, self_}, {key_kind::beat, self_}, {key_kind::evicted, self_}};
-  if (leaves_last_) {
-    // No member is left that would make the next epoch. A host that joins later finds that nothing
-    // is in doubt.
-    leaves.puts.push_back(
-        {{key_kind::epoch}, epoch_value{latest_->epoch->what.number + 1, {}, {}, true}});
+  // No member is left that would make the next epoch after the last one. A host that joins later
+  // finds that nothing is in doubt. (!) Nor do others make it when they find that this host's keys
+  // are gone: that may be a loss.
+  epoch_value without_me{latest_->epoch->what.number + 1, {}, {}, true};
+  if (!leaves_last_) {
+    auto others = latest_->epoch->what.members;
+    std::erase_if(others, [&](const member& each) { return each.who.id == self_; });
+    without_me = epoch_of(std::move(others));
   }
+  leaves.puts.push_back({{key_kind::epoch}, std::move(without_me)});
   next_renewal_ = now + times_.patience();
-  submit(now, std::move(leaves), true, own_, out);
+  submit(now, std::move(leaves), purpose::renewal, out);
 }
 
 void membership::confirmed(const pending& asked, const snapshot& seen, effects& out) {
   const stored<member_value>& key = *seen.find(self_)->member;
   my_key_ = key.changed;
+  my_beat_ = seen.find(self_)->beat ? seen.find(self_)->beat->changed : 0;
+  is_unanswered_ = false;
   if (phase_ != phase::registered) {
     words_.set_registered(key.created);
     phase_ = phase::registered;
@@ -387,6 +463,12 @@ std::vector<member_id> membership::unheard_members(instant now) const {
     if (at == heard_.end() || now - at->second > times_.ttl / 2) found.push_back(each.who.id);
   }
   return found;
+}
+
+/// Whether the key of this member of the epoch has been gone for longer than any deadline lasts.
+bool membership::is_lost(instant now, member_id id) const {
+  const auto since = lost_.find(id);
+  return since != lost_.end() && now - since->second >= times_.ttl;
 }
 
 bool membership::is_stale(instant now, member_id id) const {

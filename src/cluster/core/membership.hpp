@@ -9,6 +9,10 @@
 // - deadline: it is never later than TTL − margin after the sending of a renewal that etcd carried
 //   out in this incarnation.
 // - expelled once: a host that finds its key gone never uses its incarnation again.
+// - promises: no deadline is made void by what etcd loses. A host whose key is gone stays out until
+//   its own deadline is over, and the others keep it among the members for as long.
+// - one writer: each renewal compares that the beat is the one that this agent has written last, so
+//   of two agents that run on copies of the same words only one renews.
 #pragma once
 
 #include <limits>
@@ -65,11 +69,17 @@ class membership {
     leaving,     // takes its keys away
     ended,
   };
+  enum class purpose : std::uint8_t {
+    read,
+    renewal,
+    check,  // compares, and writes nothing: it shows whether what was read is out of date
+    change,
+  };
   /// A transaction whose answer is awaited.
   struct pending {
     std::uint64_t number = 0;
     instant sent = 0;
-    bool is_renewal = false;
+    purpose why = purpose::read;
   };
   /// Since when a key has had its revision, as far as this agent read it.
   struct watched {
@@ -84,24 +94,29 @@ class membership {
   };
   struct proposal;
 
-  void submit(instant now, transaction what, bool is_renewal, std::optional<pending>& as,
-              effects& out);
+  void submit(instant now, transaction what, purpose why, effects& out);
+  void drop_own();
   void read(instant now, effects& out);
   void renew(instant now, effects& out);
-  void decide(instant now, effects& out);
-  void take_up(instant now, effects& out);
+  void decide(instant now, purpose asked, effects& out);
+  void decide_as_member(instant now, purpose asked, effects& out);
+  void take_up(instant now, purpose asked, effects& out);
+  void come_back(instant now, effects& out);
   void join(instant now, effects& out);
   void begin_new_incarnation(effects& out);
   void stay_away_if_evicted(instant now);
   void end_after_leaving(effects& out);
+  void end_as_copied(effects& out);
   void take_keys_away(instant now, effects& out);
   [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool is_the_one_registered(const member_keys* mine) const;
   void confirmed(const pending& asked, const snapshot& seen, effects& out);
   void observe(instant now, std::shared_ptr<const snapshot> seen);
+  void observe_losses(instant now, const snapshot& seen);
   void find_next_stale(instant now);
   [[nodiscard]] bool is_mine(const stored<member_value>& key) const;
   [[nodiscard]] bool is_stale(instant now, member_id id) const;
+  [[nodiscard]] bool is_lost(instant now, member_id id) const;
   [[nodiscard]] bool has_key(member_id id) const;
   [[nodiscard]] std::vector<member_id> unheard_members(instant now) const;
   void say_who_is_unheard(instant now, const std::vector<member_id>& unheard, effects& out);
@@ -109,6 +124,7 @@ class membership {
   void put_mine(transaction& into, instant now) const;
 
   void consider_change(instant now, effects& out);
+  [[nodiscard]] epoch_value epoch_of(std::vector<member> members) const;
   [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
@@ -124,7 +140,10 @@ class membership {
   agent_number agent_ = 0;
   phase phase_ = phase::starting;
   bool is_new_incarnation_ = false;
-  revision my_key_ = 0;  // when my key was changed last, while registered
+  revision my_key_ = 0;         // when my key was changed last, while registered
+  revision my_beat_ = 0;        // the same of my beat; 0 if etcd has lost it
+  session_number session_ = 0;  // 0: not yet drawn
+  bool is_unanswered_ = false;  // nobody knows whether etcd carried out a renewal of mine
   bool retires_ = false;
   std::optional<operator_statement> ends_doubt_;
   bool leaves_last_ = false;
@@ -143,6 +162,7 @@ class membership {
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
   std::map<member_id, watched> beats_;
+  std::map<member_id, instant> lost_;  ///< since when the key of a member of the epoch is gone
   std::map<member_id, instant> heard_;
   instant moved_at_ = 0;
   instant last_timer_ = 0;

@@ -29,7 +29,7 @@ void membership::consider_change(instant now, effects& out) {
     return;
   }
   if (!change_due_) change_due_ = now + own_delay();
-  if (now >= *change_due_) submit(now, *wanted, false, change_, out);
+  if (now >= *change_due_) submit(now, *wanted, purpose::change, out);
 }
 
 struct membership::proposal {
@@ -51,21 +51,21 @@ membership::proposal membership::successor(instant now) const {
   for (const auto& [id, keys] : latest_->members) {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
-    if (!keys.member && keys.beat) {
-      // The host has gone without joining.
-      if (is_stale(now, id) && forgotten.empty()) forgotten.push_back(of_beat);
+    if (!keys.member) {
+      // The host has gone without joining, or its key is lost, which the loop below is about.
+      if (keys.beat && present.find(id) == nullptr && is_stale(now, id) && forgotten.empty())
+        forgotten.push_back(of_beat);
       continue;
     }
     if (changes < changes_most && is_stale(now, id)) {
       ++changes;
       // (!) The beat must still have the revision that was read a TTL ago, on the clock of this
-      // host. Else the member has renewed in the meantime.
-      next.what.when.push_back({of_beat, keys.beat->changed});
+      // host, or still be lost. Else the member has renewed in the meantime.
+      next.what.when.push_back({of_beat, keys.beat ? keys.beat->changed : 0});
       next.what.erased.insert(next.what.erased.end(),
                               {of_member, of_beat, {key_kind::evicted, id}});
       continue;
     }
-    if (!keys.member) continue;
     const member_value& what = keys.member->what;
     const member as_written{{id, what.incarnation}, what.agent, what.retires};
     const member* const before = present.find(id);
@@ -81,10 +81,38 @@ membership::proposal membership::successor(instant now) const {
     }
     next.members.push_back(as_written);
   }
+  // (!) A member whose key is gone may have renewed until somebody deleted it.
+  for (const member& each : present.members) {
+    if (has_key(each.who.id)) continue;
+    if (changes == changes_most || !is_lost(now, each.who.id)) {
+      next.members.push_back(each);
+      continue;
+    }
+    ++changes;
+    next.what.when.push_back({{key_kind::member, each.who.id}, 0});
+    next.what.erased.insert(next.what.erased.end(),
+                            {{key_kind::beat, each.who.id}, {key_kind::evicted, each.who.id}});
+  }
+  std::ranges::sort(next.members);
   // Beats of hosts that did not join are alone no reason for another epoch.
   if (!next.what.erased.empty())
     next.what.erased.insert(next.what.erased.end(), forgotten.begin(), forgotten.end());
   return next;
+}
+
+/// The epoch that follows the present one, with these members.
+epoch_value membership::epoch_of(std::vector<member> members) const {
+  epoch_value to;
+  to.members = std::move(members);
+  to.number = 1;
+  if (!latest_->epoch) return to;
+  const epoch_value& from = latest_->epoch->what;
+  to.number = from.number + 1;
+  to.past = from.past;
+  // After the last member has left as it should, nobody knew anything that counts.
+  if (!from.members.empty()) to.past.push_back(past_of(from));
+  shorten(to.past);
+  return to;
 }
 
 std::optional<transaction> membership::next_epoch(instant now) const {
@@ -94,20 +122,8 @@ std::optional<transaction> membership::next_epoch(instant now) const {
   if (!is_first && latest_->epoch->what.number >= last_epoch) return std::nullopt;
   if (!is_first && next.members == latest_->epoch->what.members && next.what.erased.empty())
     return std::nullopt;
-  epoch_value to;
-  to.members = std::move(next.members);
-  if (is_first) {
-    to.number = 1;
-  } else {
-    const epoch_value& from = latest_->epoch->what;
-    to.number = from.number + 1;
-    to.past = from.past;
-    // After the last member has left as it should, nobody knew anything that counts.
-    if (!from.members.empty()) to.past.push_back(past_of(from));
-    shorten(to.past);
-  }
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
-  next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
+  next.what.puts.push_back({{key_kind::epoch}, epoch_of(std::move(next.members))});
   return std::move(next.what);
 }
 

@@ -56,6 +56,15 @@ class host_words {
   virtual void set_registered(revision at) = 0;
   /// A number that no earlier agent of this host had.
   [[nodiscard]] virtual agent_number next_agent() = 0;
+  /// The one that was given out last. A key in etcd with a greater one is of an agent that uses
+  /// other words, which are a copy of these.
+  [[nodiscard]] virtual agent_number last_agent() const = 0;
+  /// The sessions of this host's agents: the one whose beat is the last that etcd is known to have
+  /// had, and the one that was drawn last, whose beat may have reached etcd.
+  [[nodiscard]] virtual session_number confirmed_session() const = 0;
+  [[nodiscard]] virtual session_number last_session() const = 0;
+  /// Notes the first of these, and then draws another one at random.
+  [[nodiscard]] virtual session_number next_session(session_number confirmed) = 0;
 
   // ---- the words of a name ----
   [[nodiscard]] virtual ownership ownership_of(const std::string& name) const = 0;

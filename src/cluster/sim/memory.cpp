@@ -23,6 +23,12 @@ void memory::set_registered(revision at) {
   registered_ = at;
 }
 
+session_number memory::next_session(session_number confirmed) {
+  count_write();
+  confirmed_session_ = confirmed;
+  return last_session_ = draw_session();
+}
+
 ownership memory::ownership_of(const std::string& name) const {
   const auto found = words_.find(name);
   return found == words_.end() ? ownership{} : found->second.owned;

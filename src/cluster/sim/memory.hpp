@@ -26,6 +26,10 @@ class memory final : public host_words {
   std::function<bool(const std::string& name)> is_lock_free = [](const std::string&) {
     return true;
   };
+  /// Draws a number that no other agent of the cluster has.
+  std::function<session_number()> draw_session = [drawn = session_number{0}]() mutable {
+    return ++drawn;
+  };
   /// 0: no crash; else the agent dies before the write that counts this to 0.
   int crash_in = 0;
   bool is_agent_running = false;
@@ -37,6 +41,10 @@ class memory final : public host_words {
   [[nodiscard]] revision registered() const override { return registered_; }
   void set_registered(revision at) override;
   [[nodiscard]] agent_number next_agent() override { return ++agents_; }
+  [[nodiscard]] agent_number last_agent() const override { return agents_; }
+  [[nodiscard]] session_number confirmed_session() const override { return confirmed_session_; }
+  [[nodiscard]] session_number last_session() const override { return last_session_; }
+  [[nodiscard]] session_number next_session(session_number confirmed) override;
 
   [[nodiscard]] ownership ownership_of(const std::string& name) const override;
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
@@ -70,6 +78,8 @@ class memory final : public host_words {
   instant deadline_ = 0;
   revision registered_ = 0;
   agent_number agents_ = 0;
+  session_number confirmed_session_ = 0;
+  session_number last_session_ = 0;
   std::map<std::string, words> words_;
   std::map<std::string, record> records_;
   std::map<std::string, witness_note> witness_notes_;

@@ -14,11 +14,13 @@ constexpr std::array<const char*, fault_kinds> names_of_kinds{
     "host dies",   "host stops",   "agent dies",   "agent stops", "host leaves",
     "client dies", "client stops", "one way cut",  "link cut",    "peers cut",
     "etcd cut",    "etcd silent",  "host cut off", "no leader",   "late requests",
-    "stale reads", "no hints",     "slow network", "doubt ends"};
+    "stale reads", "no hints",     "slow network", "key lost",    "doubt ends"};
+
+constexpr std::array<const char*, 3> names_of_keys{"member", "beat", "evicted"};
 
 /// How often each kind is drawn. That of an operator is drawn apart.
 constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1, 2,
-                                               3, 3, 3, 2, 2, 2, 1, 1, 0};
+                                               3, 3, 3, 2, 2, 2, 1, 1, 3, 0};
 
 fault_kind draw_kind(random_numbers& random) {
   int all = 0;
@@ -153,6 +155,10 @@ std::string text_of(const fault& what) {
     case fault_kind::client_stops:
       text +=
           fmt::format(", client {} of host {}, after {} steps", what.client, what.host, what.count);
+      break;
+    case fault_kind::key_lost:
+      text += fmt::format(", host {}, {}", what.host,
+                          names_of_keys.at(static_cast<std::size_t>(what.count) % 3));
       break;
     case fault_kind::agent_dies:
       text += fmt::format(", host {}, before write {}", what.host, what.count);

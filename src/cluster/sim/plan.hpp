@@ -30,9 +30,10 @@ enum class fault_kind : std::uint8_t {
   stale_reads,    ///< the host's reads show keys of some time ago
   no_hints,       ///< watches say nothing
   slow_network,   ///< messages take up to a second
+  key_lost,       ///< somebody deletes one of the host's keys in etcd
   doubt_ends,     ///< no fault: an operator says that what lost hosts left is put right
 };
-constexpr int fault_kinds = 19;
+constexpr int fault_kinds = 20;
 
 struct fault {
   fault_kind kind;

@@ -1,6 +1,7 @@
 #include "cluster/sim/world.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "cluster/core/rendezvous.hpp"
@@ -73,6 +74,7 @@ void world::start_host(host& h) {
   h.id = scattered(static_cast<std::uint64_t>(++generations_)) / 2 + 1;
   say("host {} starts as member {:x}", h.number, h.id);
   h.words = std::make_unique<memory>();
+  h.words->draw_session = [this] { return ++sessions_; };
   h.words->on_change = [this, &h](const std::string& name) { wake(h, name); };
   h.words->is_lock_free = [&h](const std::string& name) { return h.locks[name].is_free(); };
   h.words->on_header = [this] { observer_.check_all(now_); };
@@ -243,12 +245,21 @@ void world::apply(const fault& what, int by) {
     case fault_kind::client_stops:
       if (by > 0 && h.is_up) strike_client(what);
       return;
+    case fault_kind::key_lost:
+      if (by > 0 && h.is_up) lose_key(h, what.count);
+      return;
     case fault_kind::doubt_ends:
       if (by > 0 && h.is_up) end_doubt(h);
       return;
     default:
       return apply_cut(what, by);
   }
+}
+
+void world::lose_key(const host& h, int which) {
+  constexpr std::array kinds{key_kind::member, key_kind::beat, key_kind::evicted};
+  (void)etcd_.carry_out(
+      {{}, {}, {{kinds.at(static_cast<std::size_t>(which) % kinds.size()), h.id}}});
 }
 
 void world::apply_cut(const fault& what, int by) {

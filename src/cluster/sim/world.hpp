@@ -32,6 +32,7 @@ namespace lockflight::cluster::sim {
 ///   for. If one cut stays, all but one host.
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
+/// - copied: no agent ends because of a copy of its host's words, since there is none.
 /// - consistent: what an operator says after the faults ends all doubt.
 class world {
  public:
@@ -122,6 +123,7 @@ class world {
 
   // ---- faults ----
   void apply(const fault& what, int by);
+  void lose_key(const host& h, int which);
   void apply_cut(const fault& what, int by);
   void strike_client(const fault& what);
   void cut(int from, int to, int by);
@@ -180,6 +182,7 @@ class world {
   std::set<identity> left_;  // those that have taken their own keys away
   int numbers_of_clients_ = 0;
   int generations_ = 0;
+  session_number sessions_ = 0;
   int faults_now_ = 0;
   bool doubt_was_ended_ = false;  // after the faults
   bool all_were_well_ = true;     // no host and no link has failed until now

@@ -100,6 +100,8 @@ void world::carry_out(host& h, effects& out) {
     admit(h, each.name);
   }
   if (out.wakes_clients) wake_all(h);
+  if (out.stops == stop::copied)
+    throw violation("copied", fmt::format("the agent of host {} ends as a copy", h.number));
   if (out.has_left) {
     say("host {} has left", h.number);
     return kill_agent(h);

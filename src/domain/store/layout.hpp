@@ -168,6 +168,9 @@ struct cluster_header {
   std::atomic<std::uint32_t> missed_rings;
   /// The domain's time to live in microseconds, for clients that choose how early they act.
   std::atomic<std::int64_t> time_to_live;
+  /// Whose beats etcd may have from this host's agents (cluster/core/words.hpp).
+  std::atomic<std::uint64_t> confirmed_session;
+  std::atomic<std::uint64_t> last_session;
   // Each acquire reads these two.
   alignas(64) std::atomic<std::int64_t> deadline;  ///< microseconds of CLOCK_BOOTTIME
   std::atomic<std::uint32_t> incarnation;
