@@ -38,14 +38,14 @@ class AgentsInStep : public testing::Test {
     std::set<std::string> locked;   // host locks that a client has
     std::set<std::string> awaited;  // those that the agent waits for
     bool has_left = false;
+    stop stopped = stop::none;
   };
 
   AgentsInStep() {
     etcd_.on_epoch = [](const epoch_value&, const epoch_value&) {};
   }
 
-  host& add(member_id id) {
-    host& made = hosts_[id];
+  host& prepare(host& made, member_id id) {
     made.id = id;
     made.words.on_change = [](const std::string&) {};
     made.words.on_header = [] {};
@@ -53,6 +53,10 @@ class AgentsInStep : public testing::Test {
     made.words.is_lock_free = [&made](const std::string& name) {
       return !made.locked.contains(name);
     };
+    return made;
+  }
+  host& add(member_id id) {
+    host& made = prepare(hosts_[id], id);
     start(made);
     return made;
   }
@@ -112,11 +116,14 @@ class AgentsInStep : public testing::Test {
     names_.push_back(name);
     return clients_.emplace_back(wanted, sim::words_in_host{&names_.back(), &on.words});
   }
-  /// Whether the client is inside within six seconds.
-  bool enters(host& on, client& who, const std::string& name) {
-    for (int i = 0; i < 60; ++i, pass(second / 10))
+  /// Whether the client is inside in time.
+  bool enters_within(instant time, host& on, client& who, const std::string& name) {
+    for (const instant end = now_ + time; now_ < end; pass(second / 10))
       if (steps_inside(on, who, name)) return true;
     return false;
+  }
+  bool enters(host& on, client& who, const std::string& name) {
+    return enters_within(6 * second, on, who, name);
   }
   /// A client that waits gives up.
   void give_up(host& on, client& who, const std::string& name) {
@@ -151,6 +158,22 @@ class AgentsInStep : public testing::Test {
     to.number = number;
     (void)etcd_.carry_out({{}, {{{key_kind::epoch}, to}}, {}});
   }
+  /// Somebody deletes a key.
+  void delete_key(key_kind kind, member_id id) { (void)etcd_.carry_out({{}, {}, {{kind, id}}}); }
+  /// An agent that has the same words, and the same memory, renews.
+  void renew_as_twin_of(const host& on) {
+    beat_value beat = etcd_.now()->find(on.id)->beat->what;
+    (void)etcd_.carry_out({{}, {{{key_kind::beat, on.id}, beat}}, {}});
+  }
+  /// Starts an agent on a copy of the words of that host.
+  const host& add_copy(member_id of, const sim::memory& words) {
+    constexpr member_id of_copies = 100;
+    host& copy = prepare(hosts_[of + of_copies], of);
+    copy.words.copy(words);
+    copy.words.draw_session = [] { return session_number{1'000}; };
+    start(copy);
+    return copy;
+  }
   [[nodiscard]] bool has_key(member_id id) const {
     const member_keys* const found = etcd_.now()->find(id);
     return found != nullptr && found->member.has_value();
@@ -158,7 +181,6 @@ class AgentsInStep : public testing::Test {
 
  private:
   struct reply {
-    member_id to;
     const agent* asked;
     std::uint64_t number;
     answer what;
@@ -179,14 +201,15 @@ class AgentsInStep : public testing::Test {
     for (const message& each : out.messages) links_[{on.id, each.to}].push_back(each);
     for (const submitted& each : out.transactions)
       if (reaches_etcd_(on.id))
-        replies_.push_back({on.id, on.runs.get(), each.number, etcd_.carry_out(each.what)});
+        replies_.push_back({on.runs.get(), each.number, etcd_.carry_out(each.what)});
     for (const wanted_host_lock& each : out.host_locks_wanted)
       if (on.locked.contains(each.name))
         on.awaited.insert(each.name);
       else
         run(on, [&](agent& a, effects& more) { a.host_lock_taken(now_, each.name, more); });
-    if (!out.has_left) return;
-    on.has_left = true;
+    on.stopped = out.stops;
+    if (!out.has_left && out.stops == stop::none) return;
+    on.has_left = out.has_left;
     on.runs.reset();
   }
 
@@ -197,10 +220,9 @@ class AgentsInStep : public testing::Test {
         const reply next = std::move(replies_.front());
         replies_.pop_front();
         any = true;
-        const auto to = hosts_.find(next.to);
-        if (to != hosts_.end() && to->second.runs.get() == next.asked)
-          run(to->second,
-              [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
+        for (auto& [id, to] : hosts_)
+          if (to.runs.get() == next.asked)
+            run(to, [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
       }
       for (auto& [link, queue] : links_) {
         if (is_cut_ || held_up_.contains(link)) continue;
@@ -494,6 +516,86 @@ TEST_F(AgentsInStep, AnAgentThatStartsAgainAndAgainAddsLittleToThePast) {
   client& next = make_client(at(2), name);
   ASSERT_TRUE(enters(at(2), next, name));
   EXPECT_TRUE(next.died());
+}
+
+/// Somebody deletes a key of host 2 in etcd.
+class AfterADeletion : public AgentsInStep, public testing::WithParamInterface<key_kind> {};
+
+TEST_P(AfterADeletion, NoPromiseIsShortened) {
+  add_first(2);
+  const std::string name = name_of(1);
+  client& holder = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), holder, name));
+  const instant promised = holder.valid_until();
+  delete_key(GetParam(), 2);
+  client& next = make_client(at(1), name);
+  const bool has_entered = enters_within(60 * second, at(1), next, name);
+  EXPECT_EQ(has_entered, GetParam() == key_kind::member);
+  EXPECT_GE(now(), promised);
+  EXPECT_EQ(at(2).words.incarnation(), has_entered ? 2 : 1);
+  EXPECT_NE(epoch().find(2), nullptr);
+}
+
+TEST_P(AfterADeletion, AHostThatEndsIsTakenOff) {
+  add_first(2);
+  delete_key(GetParam(), 2);
+  lose(2);
+  pass(timing().ttl - second);
+  EXPECT_NE(epoch().find(2), nullptr);
+  pass(second + timing().reads_within());  // the other host reads the loss at its next renewal
+  EXPECT_EQ(epoch().find(2), nullptr);
+}
+
+std::string name_of_key(const testing::TestParamInfo<key_kind>& of) {
+  return of.param == key_kind::member ? "member" : of.param == key_kind::beat ? "beat" : "evicted";
+}
+INSTANTIATE_TEST_SUITE_P(OfAKey, AfterADeletion,
+                         testing::Values(key_kind::member, key_kind::beat, key_kind::evicted),
+                         name_of_key);
+
+// The agent before it may not have seen the loss.
+TEST_F(AgentsInStep, AnAgentThatFindsItsKeyDeletedStaysOutUntilItsDeadline) {
+  add_first(2);
+  const instant promised = at(2).words.deadline();
+  delete_key(key_kind::member, 2);
+  start(at(2));
+  pass(promised - now() - second / 10);
+  EXPECT_EQ(at(2).words.deadline(), promised);
+  EXPECT_FALSE(has_key(2));
+  pass(2 * second);
+  EXPECT_TRUE(has_key(2));
+  EXPECT_GT(at(2).words.deadline(), now());
+}
+
+TEST_F(AgentsInStep, OfTwoAgentsWithTheSameKeysOneEnds) {
+  add_first(2);
+  renew_as_twin_of(at(2));
+  pass(timing().ttl / 2);
+  EXPECT_EQ(at(2).stopped, stop::copied);
+  EXPECT_EQ(at(2).words.deadline(), 0);
+  EXPECT_EQ(at(1).stopped, stop::none);
+}
+
+TEST_F(AgentsInStep, TheHostWhoseWordsWereCopiedEndsWhenTheCopyIsUsed) {
+  add_first(2);
+  add_copy(2, at(2).words);
+  pass(timing().ttl / 2);
+  EXPECT_EQ(at(2).stopped, stop::copied);
+  EXPECT_EQ(at(2).words.deadline(), 0);
+}
+
+// Both agents have the same number, and only one of them has taken up the host's key.
+TEST_F(AgentsInStep, AnAgentOnACopyEndsIfTheHostHasStartedAnother) {
+  add_first(2);
+  sim::memory before;
+  before.copy(at(2).words);
+  start(at(2));
+  pass(second);
+  const host& copy = add_copy(2, before);
+  pass(second);
+  EXPECT_EQ(copy.stopped, stop::copied);
+  EXPECT_EQ(at(2).stopped, stop::none);
+  EXPECT_GT(at(2).words.deadline(), now());
 }
 
 TEST_F(AgentsInStep, NoEpochFollowsTheLast) {

@@ -2,31 +2,38 @@
 
 namespace lockflight::cluster::sim {
 
+void memory::copy(const memory& of) {
+  header_ = of.header_;
+  words_ = of.words_;
+  records_ = of.records_;
+  witness_notes_ = of.witness_notes_;
+}
+
 void memory::count_write() {
   if (is_agent_running && crash_in > 0 && --crash_in == 0) throw agent_crash{};
 }
 
 void memory::set_incarnation(incarnation_number now) {
   count_write();
-  incarnation_ = now;
+  header_.incarnation = now;
   on_header();
 }
 
 void memory::set_deadline(instant at) {
   count_write();
-  deadline_ = at;
+  header_.deadline = at;
   on_header();
 }
 
 void memory::set_registered(revision at) {
   count_write();
-  registered_ = at;
+  header_.registered = at;
 }
 
 session_number memory::next_session(session_number confirmed) {
   count_write();
-  confirmed_session_ = confirmed;
-  return last_session_ = draw_session();
+  header_.confirmed_session = confirmed;
+  return header_.last_session = draw_session();
 }
 
 ownership memory::ownership_of(const std::string& name) const {

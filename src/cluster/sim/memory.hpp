@@ -26,6 +26,9 @@ class memory final : public host_words {
   std::function<bool(const std::string& name)> is_lock_free = [](const std::string&) {
     return true;
   };
+  /// Has the words of another host, or of the same one some time ago, from here on.
+  void copy(const memory& of);
+
   /// Draws a number that no other agent of the cluster has.
   std::function<session_number()> draw_session = [drawn = session_number{0}]() mutable {
     return ++drawn;
@@ -34,16 +37,18 @@ class memory final : public host_words {
   int crash_in = 0;
   bool is_agent_running = false;
 
-  [[nodiscard]] incarnation_number incarnation() const override { return incarnation_; }
+  [[nodiscard]] incarnation_number incarnation() const override { return header_.incarnation; }
   void set_incarnation(incarnation_number now) override;
-  [[nodiscard]] instant deadline() const override { return deadline_; }
+  [[nodiscard]] instant deadline() const override { return header_.deadline; }
   void set_deadline(instant at) override;
-  [[nodiscard]] revision registered() const override { return registered_; }
+  [[nodiscard]] revision registered() const override { return header_.registered; }
   void set_registered(revision at) override;
-  [[nodiscard]] agent_number next_agent() override { return ++agents_; }
-  [[nodiscard]] agent_number last_agent() const override { return agents_; }
-  [[nodiscard]] session_number confirmed_session() const override { return confirmed_session_; }
-  [[nodiscard]] session_number last_session() const override { return last_session_; }
+  [[nodiscard]] agent_number next_agent() override { return ++header_.agents; }
+  [[nodiscard]] agent_number last_agent() const override { return header_.agents; }
+  [[nodiscard]] session_number confirmed_session() const override {
+    return header_.confirmed_session;
+  }
+  [[nodiscard]] session_number last_session() const override { return header_.last_session; }
   [[nodiscard]] session_number next_session(session_number confirmed) override;
 
   [[nodiscard]] ownership ownership_of(const std::string& name) const override;
@@ -74,12 +79,15 @@ class memory final : public host_words {
   };
   void count_write();
 
-  incarnation_number incarnation_ = 0;
-  instant deadline_ = 0;
-  revision registered_ = 0;
-  agent_number agents_ = 0;
-  session_number confirmed_session_ = 0;
-  session_number last_session_ = 0;
+  struct header {
+    incarnation_number incarnation = 0;
+    instant deadline = 0;
+    revision registered = 0;
+    agent_number agents = 0;
+    session_number confirmed_session = 0;
+    session_number last_session = 0;
+  };
+  header header_;
   std::map<std::string, words> words_;
   std::map<std::string, record> records_;
   std::map<std::string, witness_note> witness_notes_;
