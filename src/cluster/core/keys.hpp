@@ -15,11 +15,11 @@
 
 namespace lockflight::cluster {
 
-enum class key_kind : std::uint8_t { epoch, member, beat, evicted };
+enum class key_kind : std::uint8_t { epoch, member, beat, evicted, cluster };
 
 struct key {
   key_kind kind = key_kind::epoch;
-  member_id id = 0;  ///< 0 for the epoch, of which there is one
+  member_id id = 0;  ///< 0 for the epoch and the cluster, of which there is one
   auto operator<=>(const key&) const = default;
 };
 
@@ -42,7 +42,14 @@ struct beat_value {
 struct evicted_value {
   bool operator==(const evicted_value&) const = default;
 };
-using value = std::variant<epoch_value, member_value, beat_value, evicted_value>;
+/// Says which cluster this is. The transaction that makes the first epoch makes it.
+struct cluster_value {
+  std::uint64_t id = 0;  ///< random
+  /// How often an operator has let the cluster go on with an etcd that was restored or set up anew.
+  std::uint32_t recoveries = 0;
+  bool operator==(const cluster_value&) const = default;
+};
+using value = std::variant<epoch_value, member_value, beat_value, evicted_value, cluster_value>;
 
 struct comparison {
   key of;
@@ -76,6 +83,7 @@ struct member_keys {
 struct snapshot {
   revision at = 0;
   std::optional<stored<epoch_value>> epoch;
+  std::optional<stored<cluster_value>> cluster;
   std::map<member_id, member_keys> members;
 
   [[nodiscard]] const member_keys* find(member_id id) const {

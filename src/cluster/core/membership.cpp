@@ -111,6 +111,11 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   }
   observe_losses(now, *seen);
   find_next_stale(now);
+  const bool is_nameless = seen->epoch && !seen->cluster;
+  if (!is_nameless) nameless_since_.reset();
+  if (is_nameless && !nameless_since_) nameless_since_ = now;
+  if (seen->cluster && seen->cluster->what != words_.cluster())
+    words_.set_cluster(seen->cluster->what);
   last_read_ = now;
   latest_ = std::move(seen);
 }
@@ -229,7 +234,7 @@ void membership::take_up(instant now, purpose asked, effects& out) {
     return submit(now, std::move(takes), purpose::check, out);
   if (by != words_.last_session() && by != words_.confirmed_session() && by != 0)
     return end_as_copied(out);
-  if (by != session_ || session_ == 0) session_ = words_.next_session(by);
+  if (session_ == 0) session_ = words_.next_session(by);
   put_mine(takes, now);
   submit(now, std::move(takes), purpose::renewal, out);
 }

@@ -125,6 +125,8 @@ class membership {
 
   void consider_change(instant now, effects& out);
   [[nodiscard]] epoch_value epoch_of(std::vector<member> members) const;
+  void name_cluster(transaction& into) const;
+  [[nodiscard]] std::optional<transaction> lost_name(instant now) const;
   [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
@@ -161,6 +163,7 @@ class membership {
   std::optional<watched> complained_;  // since when, with that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
+  std::optional<instant> nameless_since_;  ///< the epoch is there, and the cluster's name is not
   std::map<member_id, watched> beats_;
   std::map<member_id, instant> lost_;  ///< since when the key of a member of the epoch is gone
   std::map<member_id, instant> heard_;

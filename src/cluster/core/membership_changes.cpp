@@ -20,7 +20,8 @@ void membership::consider_change(instant now, effects& out) {
   const bool has_read = last_read_ && now - *last_read_ <= times_.reads_within();
   const bool may = has_read && phase_ == phase::registered && latest_->find(self_) != nullptr;
   std::optional<transaction> wanted;
-  if (may) wanted = next_epoch(now);
+  if (may) wanted = lost_name(now);
+  if (may && !wanted) wanted = next_epoch(now);
   if (may && !wanted) wanted = settlement();
   if (may && !wanted && ends_doubt_) wanted = end_of_doubt();
   if (may && !wanted) wanted = eviction(now);
@@ -115,6 +116,24 @@ epoch_value membership::epoch_of(std::vector<member> members) const {
   return to;
 }
 
+void membership::name_cluster(transaction& into) const {
+  cluster_value known = words_.cluster();
+  if (known.id == 0) known.id = session_;
+  into.when.push_back({{key_kind::cluster}, 0});
+  into.puts.push_back({{key_kind::cluster}, known});
+}
+
+/// The first epoch names the cluster. If its name is gone, a member that knows it writes it again.
+/// Earlier versions have made no name. (!) A member that knows none waits for those that may.
+std::optional<transaction> membership::lost_name(instant now) const {
+  if (!latest_->epoch || latest_->cluster) return std::nullopt;
+  if (words_.cluster().id == 0 && now - *nameless_since_ < times_.ttl) return std::nullopt;
+  transaction names;
+  names.when = {{{key_kind::epoch}, latest_->epoch->changed}};
+  name_cluster(names);
+  return names;
+}
+
 std::optional<transaction> membership::next_epoch(instant now) const {
   proposal next = successor(now);
   const bool is_first = !latest_->epoch;
@@ -122,6 +141,9 @@ std::optional<transaction> membership::next_epoch(instant now) const {
   if (!is_first && latest_->epoch->what.number >= last_epoch) return std::nullopt;
   if (!is_first && next.members == latest_->epoch->what.members && next.what.erased.empty())
     return std::nullopt;
+  // (!) A cluster without an epoch has lost it. Tokens would begin anew after a first epoch.
+  if (is_first && latest_->cluster) return std::nullopt;
+  if (is_first) name_cluster(next.what);
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, epoch_of(std::move(next.members))});
   return std::move(next.what);

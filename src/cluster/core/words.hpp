@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/core/keys.hpp"
 #include "cluster/core/message.hpp"
 #include "cluster/core/terms.hpp"
 
@@ -65,6 +66,9 @@ class host_words {
   [[nodiscard]] virtual session_number last_session() const = 0;
   /// Notes the first of these, and then draws another one at random.
   [[nodiscard]] virtual session_number next_session(session_number confirmed) = 0;
+  /// The cluster that this host is or was a member of, as its agents have read it.
+  [[nodiscard]] virtual cluster_value cluster() const = 0;
+  virtual void set_cluster(const cluster_value& what) = 0;
 
   // ---- the words of a name ----
   [[nodiscard]] virtual ownership ownership_of(const std::string& name) const = 0;

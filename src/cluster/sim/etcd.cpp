@@ -7,6 +7,7 @@ namespace {
 
 revision changed_at(const snapshot& keys, const key& which) {
   if (which.kind == key_kind::epoch) return keys.epoch ? keys.epoch->changed : 0;
+  if (which.kind == key_kind::cluster) return keys.cluster ? keys.cluster->changed : 0;
   const member_keys* const at = keys.find(which.id);
   if (at == nullptr) return 0;
   switch (which.kind) {
@@ -29,6 +30,10 @@ void write(snapshot& keys, const put& each) {
     write(keys.epoch, std::get<epoch_value>(each.what), keys.at);
     return;
   }
+  if (each.at.kind == key_kind::cluster) {
+    write(keys.cluster, std::get<cluster_value>(each.what), keys.at);
+    return;
+  }
   member_keys& to = keys.members[each.at.id];
   if (each.at.kind == key_kind::member)
     write(to.member, std::get<member_value>(each.what), keys.at);
@@ -39,6 +44,7 @@ void write(snapshot& keys, const put& each) {
 }
 
 void erase(snapshot& keys, const key& which) {
+  if (which.kind == key_kind::cluster) keys.cluster.reset();
   const auto at = keys.members.find(which.id);
   if (at == keys.members.end()) return;
   member_keys& of = at->second;

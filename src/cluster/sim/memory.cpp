@@ -30,6 +30,11 @@ void memory::set_registered(revision at) {
   header_.registered = at;
 }
 
+void memory::set_cluster(const cluster_value& what) {
+  count_write();
+  header_.cluster = what;
+}
+
 session_number memory::next_session(session_number confirmed) {
   count_write();
   header_.confirmed_session = confirmed;

@@ -51,6 +51,9 @@ class memory final : public host_words {
   [[nodiscard]] session_number last_session() const override { return header_.last_session; }
   [[nodiscard]] session_number next_session(session_number confirmed) override;
 
+  [[nodiscard]] cluster_value cluster() const override { return header_.cluster; }
+  void set_cluster(const cluster_value& what) override;
+
   [[nodiscard]] ownership ownership_of(const std::string& name) const override;
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
   [[nodiscard]] state state_of(const std::string& name) const override;
@@ -86,6 +89,7 @@ class memory final : public host_words {
     agent_number agents = 0;
     session_number confirmed_session = 0;
     session_number last_session = 0;
+    cluster_value cluster{};
   };
   header header_;
   std::map<std::string, words> words_;

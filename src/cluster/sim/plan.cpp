@@ -16,7 +16,7 @@ constexpr std::array<const char*, fault_kinds> names_of_kinds{
     "etcd cut",    "etcd silent",  "host cut off", "no leader",   "late requests",
     "stale reads", "no hints",     "slow network", "key lost",    "doubt ends"};
 
-constexpr std::array<const char*, 3> names_of_keys{"member", "beat", "evicted"};
+constexpr std::array<const char*, 4> names_of_keys{"member", "beat", "evicted", "cluster"};
 
 /// How often each kind is drawn. That of an operator is drawn apart.
 constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1, 2,
@@ -158,7 +158,7 @@ std::string text_of(const fault& what) {
       break;
     case fault_kind::key_lost:
       text += fmt::format(", host {}, {}", what.host,
-                          names_of_keys.at(static_cast<std::size_t>(what.count) % 3));
+                          names_of_keys.at(static_cast<std::size_t>(what.count) % 4));
       break;
     case fault_kind::agent_dies:
       text += fmt::format(", host {}, before write {}", what.host, what.count);

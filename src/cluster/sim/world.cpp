@@ -257,9 +257,10 @@ void world::apply(const fault& what, int by) {
 }
 
 void world::lose_key(const host& h, int which) {
-  constexpr std::array kinds{key_kind::member, key_kind::beat, key_kind::evicted};
-  (void)etcd_.carry_out(
-      {{}, {}, {{kinds.at(static_cast<std::size_t>(which) % kinds.size()), h.id}}});
+  constexpr std::array kinds{key_kind::member, key_kind::beat, key_kind::evicted,
+                             key_kind::cluster};
+  const key_kind kind = kinds.at(static_cast<std::size_t>(which) % kinds.size());
+  (void)etcd_.carry_out({{}, {}, {{kind, kind == key_kind::cluster ? 0 : h.id}}});
 }
 
 void world::apply_cut(const fault& what, int by) {

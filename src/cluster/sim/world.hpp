@@ -33,6 +33,7 @@ namespace lockflight::cluster::sim {
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
 /// - copied: no agent ends because of a copy of its host's words, since there is none.
+/// - cluster: it keeps its number, also if the key that has it is lost.
 /// - consistent: what an operator says after the faults ends all doubt.
 class world {
  public:
@@ -183,6 +184,7 @@ class world {
   int numbers_of_clients_ = 0;
   int generations_ = 0;
   session_number sessions_ = 0;
+  std::uint64_t cluster_ = 0;
   int faults_now_ = 0;
   bool doubt_was_ended_ = false;  // after the faults
   bool all_were_well_ = true;     // no host and no link has failed until now

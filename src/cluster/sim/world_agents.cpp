@@ -214,6 +214,11 @@ void world::arrive_at_etcd(int from, std::uint64_t life, const submitted& what) 
   const answer reply = is_stale ? etcd_.read_stale(static_cast<std::size_t>(random_.below(60)))
                                 : etcd_.carry_out(what.what);
   if (is_leave && !reply.succeeded) left_.erase(who);
+  if (const auto& cluster = etcd_.now()->cluster) {
+    if (cluster_ != 0 && cluster_ != cluster->what.id)
+      throw violation("cluster", "the cluster has become another one");
+    cluster_ = cluster->what.id;
+  }
   answer_from_etcd(h, life, what.number, reply);
 }
 
