@@ -1,5 +1,6 @@
 #include "agent/etcd/client.hpp"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <cerrno>
@@ -35,10 +36,12 @@ json put_of(const std::string& key, const std::string& text) {
   return {{"request_put", {{"key", to_base64(key)}, {"value", to_base64(text)}}}};
 }
 
-/// All comparisons hold for an empty list of them.
-json txn_of(const transaction& what, const domain_keys& names, member_id self,
+json read_of(const std::string& key) { return {{"request_range", {{"key", to_base64(key)}}}}; }
+
+/// All comparisons hold for an empty list of them. If one does not, the reply begins with the
+/// secret.
+json txn_of(const transaction& what, json compare, const domain_keys& names, member_id self,
             const member_place& place) {
-  json compare = json::array();
   for (const comparison& each : what.when)
     compare.push_back(comparison_of(names.text_of(each.of), each.changed));
   json success = json::array();
@@ -51,7 +54,9 @@ json txn_of(const transaction& what, const domain_keys& names, member_id self,
     success.push_back({{"request_delete_range", {{"key", to_base64(names.text_of(each))}}}});
   const json reads{{"request_range", range_of(names)}};
   success.push_back(reads);  // it sees what the operations before it have done
-  return {{"compare", compare}, {"success", success}, {"failure", json::array({reads})}};
+  return {{"compare", compare},
+          {"success", success},
+          {"failure", json::array({read_of(names.secret()), reads})}};
 }
 
 // ---- replies ----
@@ -133,11 +138,35 @@ std::shared_ptr<const etcd_view> etcd_client::view_in(const json& header, const 
   return view;
 }
 
+json etcd_client::comparisons() const {
+  if (secret_.empty()) return json::array();
+  return json::array({{{"key", to_base64(names_.secret())},
+                       {"target", "VALUE"},
+                       {"result", "EQUAL"},
+                       {"value", to_base64(secret_)}}});
+}
+
+/// Throws if the comparison that failed was that of the secret, which the reply has first.
+void etcd_client::check_secret(const json& reply) {
+  if (secret_.empty() || has_succeeded(reply)) return;
+  const json& responses = part_of(reply, "responses");
+  if (!responses.is_array() || responses.empty()) throw no_reply_of_etcd("no secret");
+  const json& found = part_of(part_of(responses.front(), "response_range"), "kvs");
+  if (!found.empty() && entry_in(found.front()).value == secret_) return;
+  const std::string where = gateway_.endpoint();
+  gateway_.avoid_endpoint();
+  throw etcd_error(fate::refused,
+                   fmt::format("{} is of another etcd than the one that this agent began with: its "
+                               "key {} is {}",
+                               where, names_.secret(), found.empty() ? "missing" : "another"));
+}
+
 etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
                                    const member_place& place) {
   const bool only_reads = what.puts.empty() && what.erased.empty();
-  const json reply = gateway_.post(txn_path, txn_of(what, names_, self, place),
+  const json reply = gateway_.post(txn_path, txn_of(what, comparisons(), names_, self, place),
                                    only_reads ? sending::repeatable : sending::once);
+  check_secret(reply);
   etcd_answer got;
   got.view = view_in(part_of(reply, "header"), range_in(reply));
   got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
@@ -159,18 +188,28 @@ etcd_status etcd_client::ping() {
 }
 
 std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
-  const json reply = gateway_.post(range_path, {{"key", to_base64(key)}}, sending::repeatable);
-  const json& found = part_of(reply, "kvs");
+  const json reply = gateway_.post(txn_path,
+                                   {{"compare", comparisons()},
+                                    {"success", json::array({read_of(key)})},
+                                    {"failure", json::array({read_of(names_.secret())})}},
+                                   sending::repeatable);
+  check_secret(reply);
+  const json& found = part_of(range_in(reply), "kvs");
   if (found.empty()) return std::nullopt;
   return entry_in(found.front());
 }
 
-json etcd_client::put_request_if(const std::string& key, revision changed, const std::string& text,
+json etcd_client::put_if_changed(const std::string& key, revision changed, const std::string& text,
                                  sending how) {
-  return gateway_.post(txn_path,
-                       {{"compare", json::array({comparison_of(key, changed)})},
-                        {"success", json::array({put_of(key, text)})}},
-                       how);
+  json compare = comparisons();
+  compare.push_back(comparison_of(key, changed));
+  json reply = gateway_.post(txn_path,
+                             {{"compare", compare},
+                              {"success", json::array({put_of(key, text)})},
+                              {"failure", json::array({read_of(names_.secret())})}},
+                             how);
+  check_secret(reply);
+  return reply;
 }
 
 domain_secret etcd_client::secret() {
@@ -179,11 +218,13 @@ domain_secret etcd_client::secret() {
   if (!found) {
     // Sent twice it does no harm, and whether it was carried out does not matter: what counts is
     // what stands there afterwards, which may be another agent's.
-    (void)put_request_if(key, 0, text_of(made_secret()), sending::repeatable);
+    (void)put_if_changed(key, 0, text_of(made_secret()), sending::repeatable);
     found = entry(key);
   }
   if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + in_quotes(key, 160));
-  return read_secret(key, found->value);
+  const domain_secret secret = read_secret(key, found->value);
+  secret_ = found->value;
+  return secret;
 }
 
 std::optional<etcd_note> etcd_client::get(const std::string& note) {
@@ -194,7 +235,7 @@ std::optional<etcd_note> etcd_client::get(const std::string& note) {
 
 std::optional<revision> etcd_client::put_if(const std::string& note, revision changed,
                                             const std::string& text) {
-  const json reply = put_request_if(names_.note(note), changed, text, sending::once);
+  const json reply = put_if_changed(names_.note(note), changed, text, sending::once);
   if (!has_succeeded(reply)) return std::nullopt;
   return number_in<revision>(part_of(reply, "header"), "revision");
 }

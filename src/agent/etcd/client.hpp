@@ -46,8 +46,13 @@ class etcd_client {
   [[nodiscard]] etcd_answer carry_out(const transaction& what, member_id self,
                                       const member_place& place);
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view();
-  /// The domain's pre-shared key. The first agent that asks for the key makes it.
+  /// The domain's pre-shared key. The first agent that asks makes it. From then on each request but
+  /// read_view() compares it, and is refused by an endpoint of an etcd that has another one: etcds
+  /// that were set up apart may have equal cluster ids.
   [[nodiscard]] domain_secret secret();
+  /// The same for a client that has not asked for it: the text of its key.
+  void require(const std::string& secret_text) { secret_ = secret_text; }
+  [[nodiscard]] const std::string& secret_text() const { return secret_; }
   /// The first endpoint that answers.
   [[nodiscard]] etcd_status ping();
   /// Whether etcd wants users to authenticate. Without, everyone who reaches it is a member.
@@ -66,13 +71,17 @@ class etcd_client {
 
  private:
   [[nodiscard]] std::optional<etcd_entry> entry(const std::string& key);
-  [[nodiscard]] nlohmann::json put_request_if(const std::string& key, revision changed,
+  [[nodiscard]] nlohmann::json put_if_changed(const std::string& key, revision changed,
                                               const std::string& text, sending how);
   [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const nlohmann::json& header,
                                                          const nlohmann::json& range) const;
 
+  [[nodiscard]] nlohmann::json comparisons() const;
+  void check_secret(const nlohmann::json& reply);
+
   etcd_gateway gateway_;
   domain_keys names_;
+  std::string secret_;  ///< the text of its key; empty: not known yet
 };
 
 }  // namespace lockflight::cluster

@@ -73,6 +73,8 @@ class etcd_gateway {
   void limit_to(std::chrono::milliseconds limit) {
     options_.limit = std::min(options_.limit, limit);
   }
+  /// The next request goes to another endpoint, if there is one.
+  void avoid_endpoint() { current_ = (current_ + 1) % options_.endpoints.size(); }
   /// The next request authenticates again.
   void forget_token() { token_.clear(); }
   /// The endpoint that the next request goes to first.

@@ -37,6 +37,13 @@ etcd_store::~etcd_store() {
   thread_.join();
 }
 
+domain_secret etcd_store::secret() {
+  const borrowed by = blocking();
+  const domain_secret secret = by->secret();
+  client_.require(by->secret_text());
+  return secret;
+}
+
 void etcd_store::submit(submitted what) {
   {
     const std::lock_guard guard(mutex_);

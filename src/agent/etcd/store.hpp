@@ -65,7 +65,8 @@ class etcd_store {
   // The requests of etcd_client, which throw what it throws.
 
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view() { return blocking()->read_view(); }
-  [[nodiscard]] domain_secret secret() { return blocking()->secret(); }
+  /// Before the first transaction is submitted: each one compares the secret.
+  [[nodiscard]] domain_secret secret();
   [[nodiscard]] etcd_status ping() { return blocking()->ping(); }
   [[nodiscard]] bool has_authentication() { return blocking()->has_authentication(); }
   [[nodiscard]] std::optional<etcd_note> get(const std::string& note) {

@@ -14,7 +14,7 @@ bool is_name_character(char c) {
          c == '-' || c == '_';
 }
 
-constexpr std::string_view kind_texts[] = {"epoch", "member/", "beat/", "evicted/"};
+constexpr std::string_view kind_texts[] = {"epoch", "member/", "beat/", "evicted/", "cluster"};
 
 // After the keys of the core in the order of bytes, as domain_keys::end() promises.
 constexpr const char* notes = "note/";
@@ -60,7 +60,8 @@ std::string domain_keys::end() const { return prefix_ + notes; }
 std::string domain_keys::text_of(const key& which) const {
   std::string text = prefix_;
   text += kind_texts[static_cast<std::size_t>(which.kind)];
-  if (which.kind != key_kind::epoch) text += cluster::text_of(which.id);
+  if (which.kind != key_kind::epoch && which.kind != key_kind::cluster)
+    text += cluster::text_of(which.id);
   return text;
 }
 
@@ -76,7 +77,8 @@ namespace {
 
 /// The key, if it is one of the core's. `rest` is it without the prefix.
 std::optional<key> read_key(std::string_view rest) {
-  if (rest == kind_texts[0]) return key{key_kind::epoch, 0};
+  for (const key_kind kind : {key_kind::epoch, key_kind::cluster})
+    if (rest == kind_texts[static_cast<std::size_t>(kind)]) return key{kind, 0};
   for (const key_kind kind : {key_kind::member, key_kind::beat, key_kind::evicted}) {
     const std::string_view head = kind_texts[static_cast<std::size_t>(kind)];
     if (!rest.starts_with(head)) continue;
@@ -91,6 +93,10 @@ void add_value(const key& at, const etcd_entry& entry, etcd_view& to) {
   const json_object from = json_object::whole(entry.value);
   if (at.kind == key_kind::epoch) {
     to.keys.epoch = {read_epoch(from), entry.created, entry.changed};
+    return;
+  }
+  if (at.kind == key_kind::cluster) {
+    to.keys.cluster = {read_cluster(from), entry.created, entry.changed};
     return;
   }
   member_keys& of = to.keys.members[at.id];

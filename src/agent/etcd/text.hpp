@@ -9,8 +9,9 @@
 //                          "members":[{"id":"ID","incarnation":N}], "gone":[the same]}]}
 //   member/ID    {"version":1,"incarnation":N,"agent":N,"retires":B,"address":"HOST:PORT",
 //                 "host":"NAME"}
-//   beat/ID      {"version":1,"begun":N,"missing":["ID"]}
+//   beat/ID      {"version":1,"begun":N,"missing":["ID"],"session":N}
 //   evicted/ID   {"version":1}
+//   cluster      {"version":1,"id":"ID","recoveries":N}
 //   secret       {"version":1,"key":"64 hexadecimal digits"}
 //   note/NAME    anything
 //

@@ -144,6 +144,10 @@ json json_of(const beat_value& what) {
 
 json json_of(const evicted_value&) { return json::object(); }
 
+json json_of(const cluster_value& what) {
+  return {{"id", text_of(what.id)}, {"recoveries", what.recoveries}};
+}
+
 identity read_identity(const json& part) {
   const json_object from = json_object::part(part);
   return {from.id("id"), from.number<incarnation_number>("incarnation")};
@@ -222,6 +226,10 @@ beat_value read_beat(const json_object& from) {
   // The beats of earlier versions have no session.
   const auto session = from.has("session") ? from.number<session_number>("session") : 0;
   return {from.epoch("begun"), from.list("missing", read_one), session};
+}
+
+cluster_value read_cluster(const json_object& from) {
+  return {from.id("id"), from.number<std::uint32_t>("recoveries")};
 }
 
 // ---- the secret ----

@@ -67,5 +67,6 @@ class json_object {
 [[nodiscard]] member_value read_member(const json_object& from);
 [[nodiscard]] std::optional<member_place> read_place(const json_object& from);
 [[nodiscard]] beat_value read_beat(const json_object& from);
+[[nodiscard]] cluster_value read_cluster(const json_object& from);
 
 }  // namespace lockflight::cluster

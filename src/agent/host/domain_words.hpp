@@ -41,6 +41,13 @@ class domain_words final : public host_words {
   }
   [[nodiscard]] session_number last_session() const override { return header().last_session; }
   [[nodiscard]] session_number next_session(session_number confirmed) override;
+  [[nodiscard]] cluster_value cluster() const override {
+    return {header().cluster, header().recoveries};
+  }
+  void set_cluster(const cluster_value& what) override {
+    header().recoveries = what.recoveries;
+    header().cluster = what.id;
+  }
 
   [[nodiscard]] ownership ownership_of(const std::string& name) const override;
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
