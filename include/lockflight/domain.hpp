@@ -181,9 +181,18 @@ using lock_circle = std::vector<circle_member>;
 struct domain_elsewhere {
   /// Of each, its name and its users; nothing else is known of it.
   std::vector<domain_lock> locks;
-  /// Members that did not answer in time.
+  /// The hosts that did not answer in time. If this host's agent does not answer, no host is asked,
+  /// and there is `own_agent` alone; if it knows no members yet, `every_host`.
   std::vector<std::string> silent;
+
+  static constexpr const char* own_agent = "the agent of this host";
+  static constexpr const char* every_host = "the other hosts";
 };
+/// How long the hosts of a cluster have for an answer, unless the caller says otherwise.
+constexpr std::chrono::milliseconds hosts_answer_within{2'000};
+/// "h2 does not answer", "h2, h3 and h4 do not answer", "the agent of this host does not answer, so
+/// no other host was asked": why more may be in use than is known. Empty if all have answered.
+[[nodiscard]] std::string silence_text(const std::vector<std::string>& silent);
 
 namespace detail {
 class domain_file;
@@ -238,21 +247,24 @@ class domain {
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
   /// In a cluster's domain, who uses that lock on other hosts, or with an empty name, who uses any.
-  /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
-  /// the domain of one machine nothing is elsewhere.
-  [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
+  /// The agent of this host asks the others, for a second at most. Returns after `at_most`; with 0
+  /// nobody is asked. In the domain of one machine nothing is elsewhere.
+  [[nodiscard]] domain_elsewhere elsewhere(
+      std::string_view name = "", std::chrono::milliseconds at_most = hosts_answer_within) const;
   /// The users of the lock or semaphore of that name: the holders, and then the waiters, each the
   /// longest first; in a cluster's domain on all hosts, as elsewhere() says, and `silent`, if it is
   /// given, gets the hosts that did not answer. It is for a message about a wait that takes long,
   /// or that was given up. Stops no other thread, takes no slot, and may be called by a function of
   /// named_control::interrupt_with().
-  [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
-                                                std::vector<std::string>* silent = nullptr) const;
+  [[nodiscard]] std::vector<lock_user> users_of(
+      std::string_view name, std::vector<std::string>* silent = nullptr,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
   /// locks(), with the users on other hosts of a cluster, by name. Of a lock that is used on other
   /// hosts alone only its name and its users are known. `silent`, if it is given, gets the hosts
   /// that did not answer.
   [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
-      std::vector<std::string>* silent = nullptr) const;
+      std::vector<std::string>* silent = nullptr,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
   /// unless its wait has a time limit. On this host they are found, those of commands of
   /// `lockflight run` included; of several that share a member one. A command counts as a member if
@@ -260,7 +272,9 @@ class domain {
   /// hosts of a cluster a process counts as one participant, whichever of its threads holds or
   /// waits. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the locks
   /// are read once more, some milliseconds later, and the circle has to be there still.
-  [[nodiscard]] std::vector<lock_circle> circles(const std::vector<domain_lock>& seen) const;
+  [[nodiscard]] std::vector<lock_circle> circles(
+      const std::vector<domain_lock>& seen,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
   [[nodiscard]] std::vector<lock_circle> circles() const { return circles(locks_on_all_hosts()); }
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
@@ -364,7 +378,8 @@ class named_handle {
   [[nodiscard]] const std::string& name() const { return names().front(); }
   /// In the order in which they are acquired.
   [[nodiscard]] const std::vector<std::string>& names() const;
-  /// The name that an acquire waits for, for a function that ends a wait.
+  /// The name that an acquire waits for, for a function that ends a wait; later the one that it
+  /// waited for last.
   [[nodiscard]] const std::string& awaited() const;
   /// N of a semaphore; 0: it is none.
   [[nodiscard]] int units_of() const;

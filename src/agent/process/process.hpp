@@ -99,6 +99,7 @@ class agent_process {
   // ---- what it is asked (process_questions.cpp) ----
   void start_questions();
   void answer_question(const std::vector<std::string>& question, questions::reply to);
+  void gather_uses(const std::vector<std::string>& question, questions::reply to);
   void answer_about_work(const std::vector<std::string>& question, questions::reply to);
   [[nodiscard]] std::string asked(const std::string& line);
   void told(member_id by, std::uint64_t number, const std::string& lines);
