@@ -5,6 +5,7 @@
 // line and all later ones are lost, so that what a reader gets is whole lines.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "cli/attended.hpp"
 #include "cli/slots.hpp"
+#include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
@@ -21,11 +23,13 @@ class run_events {
  public:
   /// Of a run for those names. -1: nobody wants to know.
   run_events(int to, const std::vector<std::string>& names);
+  [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
 
-  /// The wait goes on, for that name. Called again and again; says so once, after a second.
-  void waits(const domain& in, const std::string& name);
+  /// The wait for that handle goes on. Called again and again; says so once, after a second. Other
+  /// hosts have so long for an answer; with 0 nothing is said.
+  void waits(const domain& in, named_handle& held, std::chrono::milliseconds hosts_answer_within);
   void has_lock(const named_handle& held);
-  void was_not_free(const domain& in, const std::string& name);
+  void was_not_free(const obstacle& what);
   void is_done_until(wall_seconds moment);
   /// A signal has ended the wait, or the process that the caller started is gone: 0.
   void was_interrupted(int signal_number);
@@ -36,7 +40,6 @@ class run_events {
   void end() { to_ = -1; }
 
  private:
-  [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
   void write(const char* event, nlohmann::ordered_json fields = nlohmann::ordered_json::object());
 
   int to_;
