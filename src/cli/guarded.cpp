@@ -280,9 +280,11 @@ std::optional<outcome> guarded_run::choose_slot() {
 /// COMMAND has not begun. If etcd does not answer, or a later holder has written the note, it
 /// stays.
 void guarded_run::take_note_back() {
+  constexpr std::uint64_t at_most_ns = 2'000'000'000;
   if (!std::exchange(has_written_, false)) return;
   try {
-    static_cast<void>(named_control(*held_).set_done_until(done_until_, milliseconds(200)));
+    const limit at_most = limit::of_ns(std::min(left_.now().nanoseconds(), at_most_ns));
+    static_cast<void>(named_control(*held_).set_done_until(done_until_, at_most));
   } catch (const domain_error&) {
   }
 }
@@ -479,7 +481,7 @@ int guarded_run::run() {
     if (chosen == outcome::has_lock) return conclude(attend_command(watches), watches);
     if (chosen) return give_up(*chosen);
     events_.has_lost_lock();
-    held_.reset();
+    held_->release();  // COMMAND has not begun, so nobody has died
     signals_.let_end();
   }
 }

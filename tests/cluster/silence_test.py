@@ -47,11 +47,11 @@ class SilenceTest(unittest.TestCase):
         self.assertLess(took, (limit or 0.2) + LATE, err)
         return code, err
 
-    def start(self, *words):
+    def start(self, *words, host=None):
         process = subprocess.Popen(
             [PROGRAM, "run", "--domain", IN_DOMAIN, *words], text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **self.one.environment})
+            env={**os.environ, **(host or self.one).environment})
         self.addCleanup(self.end, process)
         return process
 
@@ -197,6 +197,46 @@ class Etcd(SilenceTest):
         slots = [int(at // length) for at in began]
         self.assertEqual(sorted(set(slots)), slots, f"two in a slot: {began}")
         self.assertGreater(len(slots), 3)
+
+
+class Lost(SilenceTest):
+    """etcd is silent for a host that notes its slot, until the host has lost the lock."""
+
+    def setUp(self):
+        cluster = Cluster(hosts=2, ttl=2)
+        self.addCleanup(cluster.close)
+        cluster.start()
+        self.name = "daily"
+        self.one, self.two = cluster.hosts
+
+    def once(self, host):
+        return self.start("--once-per", "3660d", self.name, "--", "echo", "ran", host=host)
+
+    def lose(self):
+        """Its third question is the one that notes the slot. An answer takes 0.3 s."""
+        link = self.one.to_etcd[0]
+        link.set(OPEN, 0.15)
+        run = self.once(self.one)
+        time.sleep(0.8)
+        link.set(SWALLOWS)
+        time.sleep(5)
+        self.assertIsNone(run.poll())
+        return run, link
+
+    def test_a_run_that_has_lost_the_lock_waits_again(self):
+        run, link = self.lose()
+        link.set(OPEN)
+        out, err = run.communicate(timeout=20)
+        self.assertEqual((out, run.returncode), ("ran\n", 0), err)
+
+    def test_another_host_runs_in_its_place(self):
+        run, link = self.lose()
+        other = self.once(self.two)
+        self.assertEqual(other.communicate(timeout=20), ("ran\n", ""))
+        link.set(OPEN)
+        out, err = run.communicate(timeout=20)
+        self.assertEqual((out, run.returncode), ("", 0))
+        self.assertRegex(err, r"lock 'daily' is done until ")
 
 
 if __name__ == "__main__":
