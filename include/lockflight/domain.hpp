@@ -421,8 +421,9 @@ class named_handle {
   /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
   /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
   /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
-  /// the agent of this host, and throw domain_error (system) if it does not answer. Of one lock:
-  /// else both throw domain_error (invalid).
+  /// the agent of this host, and throw domain_error (system) if it has no answer of etcd within
+  /// five seconds; named_control has calls that wait. Of one lock: else both throw domain_error
+  /// (invalid).
   [[nodiscard]] std::uint64_t done_until() const;
   /// For an exclusive holder.
   void set_done_until(std::uint64_t seconds_since_1970);

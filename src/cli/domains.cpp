@@ -324,7 +324,8 @@ command domain_command() {
            "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
            "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json', which also explains \"foreign_pid\" and \"silent\".",
+           "is that of 'lockflight who --json', which also explains \"foreign_pid\" and "
+           "\"silent\".",
            json_of_bytes},
       .options = with_domain_options(
           {{.name = "ACTION",

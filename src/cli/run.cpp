@@ -187,8 +187,8 @@ command run_command() {
            "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
            "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
            "domain forget' forget the note. In a "
-           "cluster the note is in etcd. While etcd does not answer the run waits, as for the lock; "
-           "if it gives up while it writes the note, the slot may count as done.",
+           "cluster the note is in etcd. While etcd does not answer the run waits, as for the "
+           "lock; if it gives up while it writes the note, the slot may count as done.",
            "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
            "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "

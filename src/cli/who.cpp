@@ -91,8 +91,8 @@ command who_command() {
            "first. Each row has the process, since when it holds or waits, whether it is stopped "
            "or dead, the process of its command if it is a 'lockflight run', and a name. The "
            "domain is read without stopping anybody. In a cluster's domain, the agents of all "
-           "hosts are asked; the first line says which of them do not answer. If some of them wait for each other in a circle, a line names its "
-           "members.",
+           "hosts are asked; the first line says which of them do not answer. If some processes "
+           "wait for each other in a circle, a line names its members.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
            "\"repairs\", \"owner_died\", \"holders\": [USER...], \"waiters\": [USER...], "
            "\"domain\"}, and a USER is {\"pid\", \"slot\", \"dead\", \"stopped\", \"use\": "
@@ -100,8 +100,8 @@ command who_command() {
            "guarded_pid is 0, or the process of a command that has to end as well before the "
            "holder counts as dead. A USER on another host has a \"host\", and its pid is that of "
            "its command; \"silent\", if it is there, are the hosts that do "
-           "not answer, or \"the agent of this host\", and then no other host was asked. A USER with "
-           "\"foreign_pid\": true has the numbers of another PID namespace, such as a "
+           "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
+           "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
            "container's. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
            "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
