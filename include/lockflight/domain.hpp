@@ -181,9 +181,18 @@ using lock_circle = std::vector<circle_member>;
 struct domain_elsewhere {
   /// The locks in use there: of each its name and its users, and nothing else.
   std::vector<domain_lock> locks;
-  /// Members that did not answer in time.
+  /// The hosts that did not answer in time. If this host's agent does not answer, no host is asked,
+  /// and there is `own_agent` alone; if it knows no members yet, `every_host`.
   std::vector<std::string> silent;
+
+  static constexpr const char* own_agent = "the agent of this host";
+  static constexpr const char* every_host = "the other hosts";
 };
+/// How long the hosts of a cluster have for an answer, unless the caller says otherwise.
+constexpr std::chrono::milliseconds hosts_answer_within{2'000};
+/// "h2 does not answer", "h2, h3 and h4 do not answer", "the agent of this host does not answer, so
+/// no other host was asked": why more may be in use than is known. Empty if all have answered.
+[[nodiscard]] std::string silence_text(const std::vector<std::string>& silent);
 
 namespace detail {
 class domain_file;
@@ -237,30 +246,35 @@ class domain {
   /// thread and take no slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
-  /// In a cluster's domain, the users of that lock on other hosts, or with an empty name, the users
-  /// of all locks. The agent of this host asks the others, for a second at most; the result is
-  /// empty if the agent does not run, and in the domain of one machine.
-  [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
+  /// In a cluster's domain, who uses that lock on other hosts, or with an empty name, who uses any.
+  /// The agent of this host asks the others, for a second at most. Returns after `at_most`; with 0
+  /// nobody is asked. In the domain of one machine nothing is elsewhere.
+  [[nodiscard]] domain_elsewhere elsewhere(
+      std::string_view name = "", std::chrono::milliseconds at_most = hosts_answer_within) const;
   /// The users of the lock or semaphore of that name: the holders, and then the waiters, each the
   /// longest first; in a cluster's domain on all hosts, as elsewhere() says, and `silent`, if it is
   /// given, gets the hosts that did not answer. It is for a message about a wait that takes long,
   /// or that was given up. Stops no other thread, takes no slot, and may be called by a function of
   /// named_control::interrupt_with().
-  [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
-                                                std::vector<std::string>* silent = nullptr) const;
-  /// The result of locks(), with the users on other hosts of a cluster, by name. A lock that is
-  /// used on other hosts alone has only its name and its users. `silent`, if it is given, gets the
-  /// hosts that did not answer.
+  [[nodiscard]] std::vector<lock_user> users_of(
+      std::string_view name, std::vector<std::string>* silent = nullptr,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
+  /// locks(), with the users on other hosts of a cluster, by name. Of a lock that is used on other
+  /// hosts alone only its name and its users are known. `silent`, if it is given, gets the hosts
+  /// that did not answer.
   [[nodiscard]] std::vector<domain_lock> locks_on_all_hosts(
-      std::vector<std::string>* silent = nullptr) const;
+      std::vector<std::string>* silent = nullptr,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
   /// The circles of participants that wait for each other, which no participant leaves by itself
-  /// unless its wait has a time limit. On this host all circles are found, also those of commands
-  /// of `lockflight run`; of several circles that share a member one is found. A command counts as
-  /// a member if a process that descends from it waits, though it may not wait for that process.
-  /// With other hosts of a cluster a process counts as one participant, whichever of its threads
-  /// holds or waits. `seen` is the result of locks_on_all_hosts(); if there is a circle in it, the
-  /// locks are read once more, some milliseconds later, and the circle has to be there still.
-  [[nodiscard]] std::vector<lock_circle> circles(const std::vector<domain_lock>& seen) const;
+  /// unless its wait has a time limit. On this host they are found, those of commands of
+  /// `lockflight run` included; of several that share a member one. A command counts as a member if
+  /// a process that descends from it waits, though it may not wait for that process. With other
+  /// hosts of a cluster a process counts as one participant, whichever of its threads holds or
+  /// waits. `seen` is what locks_on_all_hosts() has returned; if there is a circle in it, the locks
+  /// are read once more, some milliseconds later, and the circle has to be there still.
+  [[nodiscard]] std::vector<lock_circle> circles(
+      const std::vector<domain_lock>& seen,
+      std::chrono::milliseconds at_most = hosts_answer_within) const;
   [[nodiscard]] std::vector<lock_circle> circles() const { return circles(locks_on_all_hosts()); }
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
@@ -365,7 +379,8 @@ class named_handle {
   [[nodiscard]] const std::string& name() const { return names().front(); }
   /// The names, in the order in which they are acquired.
   [[nodiscard]] const std::vector<std::string>& names() const;
-  /// The name that an acquire waits for, for a function that ends a wait.
+  /// The name that an acquire waits for, for a function that ends a wait; later the one that it
+  /// waited for last.
   [[nodiscard]] const std::string& awaited() const;
   /// N of a semaphore; 0 if the name is no semaphore.
   [[nodiscard]] int units_of() const;
@@ -403,12 +418,13 @@ class named_handle {
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
 
   /// The moment until which the work that this name stands for counts as done, as an exclusive
-  /// holder has set it last: seconds since 1970, of the wall clock; 0 if no holder has set it. It
-  /// stays when the lock is released and when a holder dies, and is removed with the name. A name
-  /// is not dropped for want of room before that moment. Any handle may ask; if it does not hold,
-  /// the value may change at once. In a cluster's domain the value is in etcd: both calls ask the
-  /// agent of this host, and throw domain_error (system) if it does not answer. Both throw
-  /// domain_error (invalid) unless the handle is of one lock.
+  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
+  /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
+  /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
+  /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
+  /// the agent of this host, and throw domain_error (system) if it has no answer of etcd within
+  /// five seconds; named_control has calls that wait. Of one lock: else both throw domain_error
+  /// (invalid).
   [[nodiscard]] std::uint64_t done_until() const;
   /// Sets done_until(). Only an exclusive holder may call this.
   void set_done_until(std::uint64_t seconds_since_1970);

@@ -3,7 +3,10 @@
 // for. Users of named locks do not need this header.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "lockflight/domain.hpp"
 
@@ -27,10 +30,20 @@ class named_control {
   /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
   /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();
-  /// For a handle whose lock is for a process that is yet to be started: each lock that it acquires
-  /// counts as after finish(), until one of the two calls below extends it. So no later holder
-  /// learns of a death if this process dies while it waits for the other names, or before it starts
-  /// that process.
+  /// named_handle::done_until() and set_done_until() for a program that waits for etcd as long as
+  /// for a lock: nothing, or false, if it did not answer within the limit, and then the moment may
+  /// be set all the same. What ends an acquire ends these calls: they throw domain_error
+  /// (interrupted). On one machine the answer is there at once.
+  [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience);
+  [[nodiscard]] bool set_done_until(std::uint64_t seconds_since_1970, limit patience);
+  /// For a message: the reason for which these calls, or the first acquire of a semaphore on a host
+  /// of a cluster, wait or have waited in vain, such as "etcd has not answered yet". Empty if
+  /// nothing but a holder is waited for. For the thread that waits.
+  [[nodiscard]] std::string missing_answer() const;
+  /// For a handle whose lock is for a process that is yet to be started: whatever it acquires
+  /// counts as after finish(), until one of the two calls below extends it. So nobody learns of a
+  /// death if this process dies while it waits for the other names, or before it starts that
+  /// process.
   void guard_nothing_yet();
   /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
   /// only when both the parent and the calling process have ended. Async-signal-safe.

@@ -98,8 +98,12 @@ nb::list locks_of(const domain& of) {
   return all;
 }
 
-nb::list users_of(const domain& of, const std::string& name) {
-  return described_users(without_interpreter([&] { return of.users_of(name); }));
+/// With what silence_text() says of the hosts that did not answer in that time.
+nb::tuple users_of(const domain& of, const std::string& name, double seconds) {
+  std::vector<std::string> silent;
+  const std::chrono::milliseconds at_most(static_cast<std::int64_t>(seconds * 1e3));
+  const auto users = without_interpreter([&] { return of.users_of(name, &silent, at_most); });
+  return nb::make_tuple(described_users(users), silence_text(silent));
 }
 
 }  // namespace
@@ -128,7 +132,7 @@ void add_domains(nb::module_& to) {
       .def("has_agent", &domain::has_agent)
       .def("participants", &participants_of)
       .def("locks", &locks_of)
-      .def("users_of", &users_of)
+      .def("users_of", &users_of, nb::arg("name"), nb::arg("seconds"))
       .def("count", &domain::names)
       .def(
           "forget", [](domain& self, const std::string& name) { return self.remove_lock(name); },

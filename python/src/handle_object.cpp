@@ -28,7 +28,7 @@ void refuse_release_elsewhere(const recipe& of) {
         "the parent of this process held when it forked (accepted: the parent releases it)");
   const auto users = [&] {
     const others_run meanwhile;
-    return of.in.users_of(of.name);
+    return of.in.users_of(of.name, nullptr, std::chrono::milliseconds(0));  // of this host
   }();
   if (std::ranges::any_of(users, &is_held_by_this_process))
     throw refused(

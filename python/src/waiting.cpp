@@ -30,7 +30,9 @@ bool is_held_by_this_process(const lock_user& by) {
 }
 
 void call_in_progress::refuse_wait_for_ended_thread() const {
-  if (std::ranges::any_of(of_.in.users_of(of_.name), &is_held_by_this_process))
+  const std::chrono::milliseconds of_this_host(0);
+  if (std::ranges::any_of(of_.in.users_of(of_.name, nullptr, of_this_host),
+                          &is_held_by_this_process))
     throw domain_error(domain_error::reason::interrupted,
                        "lock '" + of_.name +
                            "' in a finalizer at the end of the interpreter: a thread that runs no "

@@ -175,12 +175,15 @@ int holder(argument of, lockflight_holder* to) {
     lockflight_holder& out = need(to, "holder", "where to put it");
     const named& its = live(of);
     std::vector<lock_user> holders;
+    std::vector<std::string> silent;
     for (const std::string& name : its.it.names())
-      for (lock_user& user : its.in.users_of(name))
+      for (lock_user& user : its.in.users_of(name, &silent))
         if (!user.waits()) holders.push_back(std::move(user));
     const auto first = std::ranges::max_element(holders, {}, &lock_user::for_ns);
     if (first == holders.end())
-      throw refusal(LOCKFLIGHT_UNKNOWN, "holder of " + described(of) + ", which nobody holds");
+      throw refusal(LOCKFLIGHT_UNKNOWN,
+                    "holder of " + described(of) +
+                        (silent.empty() ? ", which nobody holds" : "; " + silence_text(silent)));
     out = {};
     out.holders = static_cast<int>(std::ssize(holders));
     out.pid = first->has_foreign_pid ? 0 : first->running_pid();

@@ -22,10 +22,14 @@ std::ptrdiff_t younger_members(const lock_circle& circle) {
 
 }  // namespace
 
-bool circle_watch::is_to_end(const domain& in, bool holds) {
+bool circle_watch::is_to_end(const domain& in, bool holds,
+                             std::chrono::milliseconds hosts_answer_within) {
   constexpr std::chrono::seconds most_pause{16};
   if (!holds || (!says_ && !ends_) || clock::now() < next_) return has_ended_;
-  const auto circles = in.circles();
+  // The hosts are asked twice if there is a circle.
+  const auto at_most = hosts_answer_within / 2;
+  if (at_most.count() <= 0) return has_ended_;
+  const auto circles = in.circles(in.locks_on_all_hosts(nullptr, at_most), at_most);
   const auto ours = std::ranges::find_if(
       circles, [](const lock_circle& each) { return std::ranges::any_of(each, is_us); });
   const bool is_in_one = ours != circles.end();

@@ -15,15 +15,16 @@ class circle_watch {
       : message_(message), says_(says), ends_(ends) {}
 
   /// Called again and again by the thread that waits. `holds` says whether this process holds a
-  /// lock, or is inside of a run: otherwise it is in no circle, and the locks are not read. Reads
-  /// the locks after a second, and then less and less often, down to once in 16 seconds. The first
-  /// time that this process is found in a circle, reports it on standard error. True if the wait is
-  /// to end: of the members of a circle that would end it, the member that has waited for the
-  /// shortest time does so at once, and each other member first waits a second for each younger
-  /// one. A circle over hosts is not ended, since several processes of a host may seem to be one
-  /// member.
-  [[nodiscard]] bool is_to_end(const domain& in, bool holds);
-  /// Whether is_to_end() has returned true.
+  /// lock, or is inside of a run: else it is in no circle, and nothing is looked at. Looks after a
+  /// second, and then less and less often, down to once in 16 seconds. The first time that this
+  /// process is found in one, says so on standard error. True if the wait is to end: of the members
+  /// of a circle that would end it, the one that has waited for the shortest time does so at once,
+  /// and each other one gives those that are younger a second each. A circle over hosts is not
+  /// ended, since more than one process of a host may look like one member.
+  /// Other hosts have so long for an answer; with 0 nothing is looked at.
+  [[nodiscard]] bool is_to_end(const domain& in, bool holds,
+                               std::chrono::milliseconds hosts_answer_within);
+  /// Whether it has said so.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 
  private:

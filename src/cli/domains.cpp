@@ -171,7 +171,8 @@ void print_locks(console& out, const std::vector<domain_lock>& locks) {
 }
 
 ordered_json json_of(const domain& in, const std::vector<domain_slot>& slots,
-                     const std::vector<domain_lock>& locks) {
+                     const std::vector<domain_lock>& locks,
+                     const std::vector<std::string>& silent) {
   const domain_options& made = in.options();
   ordered_json all{{"name", in.name()},
                    {"slots", made.slots},
@@ -182,17 +183,21 @@ ordered_json json_of(const domain& in, const std::vector<domain_slot>& slots,
               {"participants", slots_json(slots)},
               {"locks", ordered_json::array()}});
   for (const domain_lock& each : locks) all["locks"].push_back(cli::json_of(each));
+  if (!silent.empty()) all["silent"] = silent;
   return all;
 }
 
 int show(const domain_name& named, bool as_json, console& out) {
   const domain in = named.attach();
   const std::vector<domain_slot> slots = in.participants();
-  const std::vector<domain_lock> locks = in.locks_on_all_hosts();
+  std::vector<std::string> silent;
+  const std::vector<domain_lock> locks = in.locks_on_all_hosts(&silent);
   if (as_json) {
-    print_document(out, json_of(in, slots, locks));
+    print_document(out, json_of(in, slots, locks, silent));
     return 0;
   }
+  const std::string silence = silence_text(silent);
+  if (!silence.empty()) out.line(out.paint(style::bad, silence + ": more locks may be in use"));
   const domain_options& made = in.options();
   // Names, as `list` counts them: a semaphore of N units takes up to N + 1.
   out.line(fmt::format("{}: {} of {} slots taken, {} of {} names taken, mode {:04o}{}", in.name(),
@@ -225,7 +230,8 @@ int remove(const domain_name& named, bool force, console& out) {
 
 /// "rsync (pid 4711) holds it", of the first holder or waiter; nothing if there is none.
 std::string user_of_lock(const domain& in, const std::string& name) {
-  const std::vector<lock_user> users = in.users_of(name);
+  const std::vector<lock_user> users =
+      in.users_of(name, nullptr, std::chrono::milliseconds(0));  // it is about this host
   if (users.empty()) return "";
   return user_text(users.front()) + " " + use_text(users.front());
 }
@@ -318,7 +324,8 @@ command domain_command() {
            "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
            "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json', which also explains \"foreign_pid\".",
+           "is that of 'lockflight who --json', which also explains \"foreign_pid\" and "
+           "\"silent\".",
            json_of_bytes},
       .options = with_domain_options(
           {{.name = "ACTION",

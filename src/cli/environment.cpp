@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 
@@ -122,7 +123,8 @@ std::optional<enclosing_run> run_that_excludes(const domain& in,
   for (const enclosing_hold& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
-    for (const lock_user& user : in.users_of(its.name)) {
+    // Runs around this one are on this host.
+    for (const lock_user& user : in.users_of(its.name, nullptr, std::chrono::milliseconds(0))) {
       if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
       // Another run may release a unit of a semaphore.
       if (++held_units >= units.value_or(1)) return enclosing_run{its.name, user};

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
@@ -24,19 +25,30 @@
 namespace lockflight::cli {
 namespace {
 
-/// The rest of the time to wait. The time also passes while the process is stopped.
+using std::chrono::milliseconds;
+
+/// A run asks other hosts from inside of its wait, which does not go on meanwhile.
+constexpr milliseconds hosts_answer_run_within{300};
+/// When its time is over it says who holds the lock, and exits.
+constexpr milliseconds hosts_answer_end_within{120};
+
+/// The rest of the time for waiting, which goes on while the process is stopped.
 class time_left {
  public:
-  explicit time_left(limit patience)
-      : patience_(patience), began_ns_(patience.is_attempt() ? 0 : now_ns()) {}
+  explicit time_left(limit patience) : patience_(patience), began_ns_(now_ns()) {}
 
+  /// 0: also if the run was to wait, and has done so.
   [[nodiscard]] limit now() const {
     if (patience_.is_attempt() || patience_.is_for_ever()) return patience_;
     const std::uint64_t gone_ns = now_ns() - began_ns_;
     return limit::of_ns(patience_.nanoseconds() - std::min(gone_ns, patience_.nanoseconds()));
   }
-  /// Whether no time is left: the run was not to wait, or has waited for all of it.
   [[nodiscard]] bool is_over() const { return now().is_attempt(); }
+  /// The time that other hosts may take to say who holds a lock, while the run waits.
+  [[nodiscard]] milliseconds for_hosts() const {
+    return std::min(hosts_answer_run_within,
+                    milliseconds(now().nanoseconds() / 2 / nanoseconds_of(milliseconds(1))));
+  }
 
  private:
   limit patience_;
@@ -62,6 +74,7 @@ class guarded_run {
       : what_(what),
         inheritors_(inheritors),
         message_(what.says),
+        left_(what.patience),
         circles_(message_, !what.is_silent, what.fails_on_deadlock),
         events_(what.events, what.names) {}
   [[nodiscard]] int run();
@@ -77,15 +90,18 @@ class guarded_run {
     return held_->awaited() != held_->name() || is_inside_of_a_run();
   }
   [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
-  [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
-  [[nodiscard]] std::optional<enclosing_run> enclosing_run_that_excludes(
-      const time_left& left) const;
+  [[nodiscard]] bool is_to_stop_waiting();
+  [[nodiscard]] std::optional<outcome> ask_once();
+  [[nodiscard]] std::optional<outcome> acquire_once();
+  [[nodiscard]] std::optional<enclosing_run> enclosing_run_that_excludes() const;
   [[noreturn]] static void refuse_to_wait_for(const enclosing_run& around);
-  [[nodiscard]] bool stays_valid(const time_left& left) const;
-  [[nodiscard]] bool is_done();
+  [[nodiscard]] bool stays_valid() const;
+  [[nodiscard]] outcome read_note();
+  [[nodiscard]] std::optional<outcome> write_note();
+  [[nodiscard]] std::optional<outcome> choose_slot();
+  void take_note_back();
   void say_why_it_does_not_run(outcome how);
-  [[nodiscard]] const std::string& name_not_free() const;
-  void say_who_holds() const;
+  void say_conflict();
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   void mark_consistent();
   void extend_to(pid_t process);
@@ -94,6 +110,7 @@ class guarded_run {
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  [[nodiscard]] int give_up(outcome how);
   [[nodiscard]] int leave(int code);
   /// "lock 'a'", "locks 'a', 'b'".
   [[nodiscard]] std::string locks_text() const;
@@ -104,10 +121,15 @@ class guarded_run {
   std::optional<domain> in_;
   std::optional<named_handle> held_;
   wait_message message_;
+  time_left left_;
   circle_watch circles_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
-  wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
+
+  // With --once-per.
+  wall_seconds slot_end_ = 0;    // of the slot that was asked about last
+  wall_seconds done_until_ = 0;  // as the note was read last, before this run has written it
+  bool has_written_ = false;     // the note, or may have done so
 };
 
 std::string guarded_run::locks_text() const {
@@ -119,18 +141,15 @@ std::string guarded_run::locks_text() const {
 
 // ---- until it has the lock ----
 
-/// Tries once to acquire the lock. Nothing if the acquire is to be repeated: a Ctrl-Z has come, or
-/// the domain has been removed.
-std::optional<outcome> guarded_run::ask_once(const time_left& left) {
+/// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
+/// has been removed.
+std::optional<outcome> guarded_run::ask_once() {
   try {
-    const auto around = enclosing_run_that_excludes(left);
-    const bool has = held_->acquire(what_.held, around ? limit::at_once() : left.now());
-    if (gives_up()) return outcome::interrupted;
-    if (!has && around) refuse_to_wait_for(*around);
-    if (!has) return outcome::conflict;
-    if (stays_valid(left)) return outcome::has_lock;
-    held_->release();
-    if (left.is_over()) return outcome::conflict;
+    // A run that comes while the work of its slot is being done does not wait for its end.
+    outcome how = read_note();
+    if (how != outcome::has_lock) return how;
+    if (const auto had = acquire_once(); had != outcome::has_lock) return had;
+    return read_note();
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
@@ -139,10 +158,22 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
-/// An enclosing run that waits for this one, while this one would wait for it. None if this one
-/// does not wait.
-std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes(const time_left& left) const {
-  if (what_.waits_anyway || left.is_over()) return std::nullopt;
+/// Nothing if the lock was lost again.
+std::optional<outcome> guarded_run::acquire_once() {
+  const auto around = enclosing_run_that_excludes();
+  const bool has = held_->acquire(what_.held, around ? limit::at_once() : left_.now());
+  if (gives_up()) return outcome::interrupted;
+  if (!has && around) refuse_to_wait_for(*around);
+  if (!has) return outcome::conflict;
+  if (stays_valid()) return outcome::has_lock;
+  held_->release();
+  if (left_.is_over()) return outcome::conflict;
+  return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
+}
+
+/// A run that would wait for this one, which would wait for it. None if this one does not wait.
+std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes() const {
+  if (what_.waits_anyway || left_.is_over()) return std::nullopt;
   return run_that_excludes(*in_, what_.names, what_.held == mode::shared, what_.units);
 }
 
@@ -154,13 +185,14 @@ void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
           " and waits for this run, which would wait for it");
 }
 
-/// In a cluster, waits for the next renewal if the deadline is near, so that COMMAND is not started
-/// just to be ended. False if the lock is lost, or the wait is over.
-bool guarded_run::stays_valid(const time_left& left) const {
+/// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
+/// the deadline is near. False if the lock is lost, or the wait is over.
+bool guarded_run::stays_valid() const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
   while (held_->valid_for() <= grace()) {
-    if (held_->is_lost() || is_interrupted() || left.is_over()) return false;
+    if (held_->is_lost() || is_interrupted() || signals_.pending() != 0 || left_.is_over())
+      return false;
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
   return true;
@@ -169,23 +201,16 @@ bool guarded_run::stays_valid(const time_left& left) const {
 /// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
 /// end.
 outcome guarded_run::wait() {
-  const time_left left(what_.patience);
   while (true) {
     in_ = what_.in.open();
     held_.emplace(handle_for(*in_, what_));
     named_control(*held_).guard_nothing_yet();  // until COMMAND, or a repair, is started
-    // A run that comes while the work of its slot is being done does not wait for the work's end.
-    if (is_done()) return outcome::done;
     message_.begin();
-    named_control(*held_).interrupt_with([this] {
-      message_.update(*in_, held_->awaited());
-      events_.waits(*in_, held_->awaited());
-      return is_interrupted() || is_abandoned() || circles_.is_to_end(*in_, may_be_in_circle());
-    });
+    named_control(*held_).interrupt_with([this] { return is_to_stop_waiting(); });
     signals_.note();
-    const auto how = ask_once(left);
+    const auto how = ask_once();
     message_.clear();
-    if (how) return *how == outcome::has_lock && is_done() ? outcome::done : *how;
+    if (how) return *how;
     held_.reset();
     signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
@@ -193,57 +218,115 @@ outcome guarded_run::wait() {
   }
 }
 
-/// With --once-per: whether the work of the present slot is done, or of a later one, since clocks
-/// may go back.
-bool guarded_run::is_done() {
-  if (!what_.slot_length) return false;
-  slot_end_ = end_of_present_slot(*what_.slot_length);
-  return held_->done_until() >= slot_end_;
+/// Called again and again while the run waits.
+bool guarded_run::is_to_stop_waiting() {
+  // On one machine nobody else is asked.
+  const auto for_hosts = [this] {
+    return in_->is_of_cluster() ? left_.for_hosts() : hosts_answer_run_within;
+  };
+  message_.update(*in_, *held_, for_hosts());
+  events_.waits(*in_, *held_, for_hosts());
+  return is_interrupted() || signals_.pending() != 0 || is_abandoned() ||
+         circles_.is_to_end(*in_, may_be_in_circle(), for_hosts());
 }
+
+// ---- the note of --once-per ----
+
+/// Whether the work of the present slot is done, or of a later one, since clocks may go back. A
+/// conflict: etcd has not said so in time. Without --once-per it is not.
+outcome guarded_run::read_note() {
+  if (!what_.slot_length) return outcome::has_lock;
+  const auto until = named_control(*held_).done_until(left_.now());
+  if (!until) return outcome::conflict;
+  done_until_ = *until;
+  slot_end_ = end_of_present_slot(*what_.slot_length);
+  return done_until_ >= slot_end_ ? outcome::done : outcome::has_lock;
+}
+
+/// The slot in which the note was there counts: if it ends before etcd answers, the next one is
+/// noted. Nothing if the lock is lost meanwhile.
+std::optional<outcome> guarded_run::write_note() {
+  do {
+    slot_end_ = end_of_present_slot(*what_.slot_length);
+    if (done_until_ >= slot_end_) return outcome::done;
+    has_written_ = true;
+    if (!named_control(*held_).set_done_until(slot_end_, left_.now())) return outcome::conflict;
+    if (stays_valid()) continue;
+    take_note_back();
+    if (signals_.pending() != 0) return outcome::interrupted;
+    return left_.is_over() ? std::optional(outcome::conflict) : std::nullopt;
+  } while (end_of_present_slot(*what_.slot_length) != slot_end_);
+  return outcome::has_lock;
+}
+
+/// The same, with what may go wrong.
+std::optional<outcome> guarded_run::choose_slot() {
+  if (!what_.slot_length) return outcome::has_lock;
+  try {
+    message_.begin();
+    const auto how = write_note();
+    message_.clear();
+    return how;
+  } catch (const domain_error& e) {
+    message_.clear();
+    if (e.why == domain_error::reason::interrupted) return outcome::interrupted;
+    // A later holder has noted what it does.
+    if (e.why != domain_error::reason::system || !held_->is_lost()) throw;
+    has_written_ = false;
+    return std::nullopt;
+  }
+}
+
+/// COMMAND has not begun. If etcd does not answer, or a later holder has written the note, it
+/// stays.
+void guarded_run::take_note_back() {
+  constexpr std::uint64_t at_most_ns = 2'000'000'000;
+  if (!std::exchange(has_written_, false)) return;
+  try {
+    const limit at_most = limit::of_ns(std::min(left_.now().nanoseconds(), at_most_ns));
+    static_cast<void>(named_control(*held_).set_done_until(done_until_, at_most));
+  } catch (const domain_error&) {
+  }
+}
+
+// ---- when it gives up ----
 
 void guarded_run::say_why_it_does_not_run(outcome how) {
-  const std::string name = locks_text();
-  if (how == outcome::done) events_.is_done_until(held_->done_until());
-  if (how == outcome::conflict) events_.was_not_free(*in_, name_not_free());
-  if (how == outcome::interrupted || how == outcome::has_lock)
-    events_.was_interrupted(run_signals::noted());
   if (how == outcome::done) {
-    const wall_seconds until = held_->done_until();
-    say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
-        (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
+    events_.is_done_until(done_until_);
+    say(locks_text() + " is done until " + utc_text(done_until_) + ", so COMMAND is not run" +
+        (done_until_ > slot_end_ ? "; that is after the present slot of --once-per" : ""));
+  } else if (how == outcome::conflict) {
+    say_conflict();
+  } else {
+    events_.was_interrupted(is_interrupted() ? run_signals::noted() : signals_.pending());
   }
-  if (how != outcome::conflict) return;
-  if (!in_->is_of_cluster()) {
-    if (what_.says_who_holds) say_who_holds();
-    return;
-  }
+}
+
+void guarded_run::say_conflict() {
+  const std::string name = locks_text();
+  const bool says_who_holds = in_->is_of_cluster() ? !what_.is_silent : what_.says_who_holds;
+  obstacle why;
+  if (says_who_holds || events_.is_wanted())
+    why = obstacle_of(*in_, *held_, hosts_answer_end_within);
+  events_.was_not_free(why);
   const auto cut_off = in_->cut_off_for();
-  const std::string since =
+  const std::string how_long =
       cut_off == std::chrono::nanoseconds::max()
           ? ""
-          : " since " + std::to_string(cut_off / std::chrono::seconds(1)) + " s";
-  const std::string no_agent = in_->has_agent() ? "" : ", and its agent does not run";
+          : " for " + std::to_string(cut_off / std::chrono::seconds(1)) + " s";
+  const bool lacks_agent = in_->is_of_cluster() && !in_->has_agent();
+  const std::string no_agent = lacks_agent ? ", and its agent does not run" : "";
   if (cut_off.count() != 0)
-    say(name + ": this host is no member of domain " + in_->name() + since + no_agent +
+    say(name + ": this host is no member of domain " + in_->name() + how_long + no_agent +
         " ('lockflight agent status' says more)");
-  else if (!no_agent.empty())
+  else if (lacks_agent)
     say(name + ": the agent of domain " + in_->name() + " does not run on this host");
-  else if (!what_.is_silent)
-    say_who_holds();
-}
-
-/// The first of the names that has a holder. The holder may be on another host, and is not searched
-/// there.
-const std::string& guarded_run::name_not_free() const {
-  const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
-    return !holders_of(in_->users_of(each)).empty();
-  });
-  return at == what_.names.end() ? what_.names.front() : *at;
-}
-
-void guarded_run::say_who_holds() const {
-  const std::string& name = name_not_free();
-  say("lock '" + name + "' was not free in time: " + obstacle_text(*in_, name));
+  else if (says_who_holds && !why.missing_answer.empty())
+    say(name + ": " + why.missing_answer +
+        (has_written_ ? "; the slot may count as done all the same" : ""));
+  else if (says_who_holds)
+    say("lock '" + why.name + "' was not free in time: " + obstacle_text(*in_, why));
 }
 
 // ---- from then on ----
@@ -313,14 +396,11 @@ void guarded_run::extend_to(pid_t process) {
 }
 
 ending guarded_run::attend_command(deadline_watch* watch) {
-  set_environment(*in_, *held_, held_since_ns_);
-  const wall_seconds before = what_.slot_length ? held_->done_until() : 0;
-  if (what_.slot_length) held_->set_done_until(slot_end_);
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
   const ending its =
       attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, inheritors_);
-  if (what_.slot_length && !its.ran) held_->set_done_until(before);
+  if (!its.ran) take_note_back();
   events_.command_has_ended(its);
   return its;
 }
@@ -387,20 +467,29 @@ int guarded_run::leave(int code) {
 }
 
 int guarded_run::run() {
-  const outcome how = wait();
-  if (how == outcome::has_lock) signals_.block();
-  if (how != outcome::has_lock || is_to_end()) {
-    say_why_it_does_not_run(how);
-    return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
+  while (true) {
+    const outcome how = wait();
+    if (how == outcome::has_lock) signals_.block();
+    if (how != outcome::has_lock || is_to_end()) return give_up(how);
+    std::optional<deadline_watch> watch;
+    if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
+    deadline_watch* const watches = watch ? &*watch : nullptr;
+    held_since_ns_ = now_ns();
+    events_.has_lock(*held_);
+    if (const auto code = repair_after_death(watches)) return *code;
+    set_environment(*in_, *held_, held_since_ns_);
+    const auto chosen = choose_slot();
+    if (chosen == outcome::has_lock) return conclude(attend_command(watches), watches);
+    if (chosen) return give_up(*chosen);
+    events_.has_lost_lock();
+    held_->release();  // COMMAND has not begun, so nobody has died
+    signals_.let_end();
   }
-  std::optional<deadline_watch> watch;
-  if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
-  deadline_watch* const watches = watch ? &*watch : nullptr;
-  held_since_ns_ = now_ns();
-  events_.has_lock(*held_);
-  if (const auto code = repair_after_death(watches)) return *code;
-  const ending its = attend_command(watches);
-  return conclude(its, watches);
+}
+
+int guarded_run::give_up(outcome how) {
+  say_why_it_does_not_run(how);
+  return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
 }
 
 }  // namespace

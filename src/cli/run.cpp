@@ -186,11 +186,14 @@ command run_command() {
            "it: slots begin at full hours or days of UTC. The slot is noted before COMMAND starts, "
            "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
            "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
-           "domain forget' forget the note.",
+           "domain forget' forget the note. In a "
+           "cluster the note is in etcd. While etcd does not answer the run waits, as for the "
+           "lock; if it gives up while it writes the note, the slot may count as done.",
            "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
            "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
-           "and \"waiters\", each with fields as in 'lockflight who --json'; \"acquired\" has "
+           "and \"waiters\", each with fields as in 'lockflight who --json', as \"silent\" is, or "
+           "the \"missing_answer\" of a cluster's etcd; \"acquired\" has "
            "\"tokens\", \"owner_died\", and with --slots a \"unit\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
            "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "

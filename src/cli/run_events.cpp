@@ -19,10 +19,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The lock that a run waits for, or waited for in vain, and its users.
-ordered_json obstacle(const domain& in, const std::string& name) {
-  ordered_json fields{{"name", name}};
-  add_users(in.users_of(name), fields);
+ordered_json json_of(const obstacle& what) {
+  ordered_json fields{{"name", what.name}};
+  add_users(what.users, fields);
+  if (!what.silent.empty()) fields["silent"] = what.silent;
+  if (!what.missing_answer.empty()) fields["missing_answer"] = what.missing_answer;
   return fields;
 }
 
@@ -40,11 +41,13 @@ void run_events::write(const char* event, ordered_json fields) {
   if (!write_within(to_, json_text(std::move(line), in_one_line) + "\n", for_a_reader)) to_ = -1;
 }
 
-void run_events::waits(const domain& in, const std::string& name) {
+void run_events::waits(const domain& in, named_handle& held,
+                       std::chrono::milliseconds hosts_answer_within) {
   constexpr std::uint64_t second = 1'000'000'000;
   if (!is_wanted() || has_said_that_it_waits_ || now_ns() - began_ns_ < second) return;
+  if (hosts_answer_within.count() <= 0) return;
   has_said_that_it_waits_ = true;
-  write("waits", obstacle(in, name));
+  write("waits", json_of(obstacle_of(in, held, hosts_answer_within)));
 }
 
 void run_events::has_lock(const named_handle& held) {
@@ -56,8 +59,8 @@ void run_events::has_lock(const named_handle& held) {
   write("acquired", std::move(fields));
 }
 
-void run_events::was_not_free(const domain& in, const std::string& name) {
-  if (is_wanted()) write("not_free", obstacle(in, name));
+void run_events::was_not_free(const obstacle& what) {
+  if (is_wanted()) write("not_free", json_of(what));
 }
 
 void run_events::is_done_until(wall_seconds moment) {

@@ -5,6 +5,7 @@
 // that line and all later ones are lost, so that a reader gets whole lines only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "cli/attended.hpp"
 #include "cli/slots.hpp"
+#include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
@@ -21,12 +23,13 @@ class run_events {
  public:
   /// The events of a run for those names. `to` -1: the events are not wanted.
   run_events(int to, const std::vector<std::string>& names);
+  [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
 
-  /// Called again and again while the run waits for that name. Writes the event once, after a
-  /// second.
-  void waits(const domain& in, const std::string& name);
+  /// The wait for that handle goes on. Called again and again; says so once, after a second. Other
+  /// hosts have so long for an answer; with 0 nothing is said.
+  void waits(const domain& in, named_handle& held, std::chrono::milliseconds hosts_answer_within);
   void has_lock(const named_handle& held);
-  void was_not_free(const domain& in, const std::string& name);
+  void was_not_free(const obstacle& what);
   void is_done_until(wall_seconds moment);
   /// Called if that signal has ended the wait, or with 0 if the process that the caller started is
   /// gone.
@@ -38,7 +41,6 @@ class run_events {
   void end() { to_ = -1; }
 
  private:
-  [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
   void write(const char* event, nlohmann::ordered_json fields = nlohmann::ordered_json::object());
 
   int to_;

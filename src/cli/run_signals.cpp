@@ -126,6 +126,14 @@ void run_signals::block() {
 
 int run_signals::noted() { return noted_signal; }
 
+int run_signals::pending() const {
+  sigset_t come;
+  sigpending(&come);
+  for (const int each : ending_signals)
+    if (sigismember(&come, each) == 1 && sigismember(&before_, each) == 0) return each;
+  return 0;
+}
+
 void run_signals::stop_here(bool if_noted) {
   if (!stops_) return;
   sigset_t both;

@@ -38,6 +38,8 @@ class run_signals {
   /// The signal that was noted; a signal that ends the process has precedence over SIGTSTP. 0:
   /// none.
   [[nodiscard]] static int noted();
+  /// A signal that has come since block() and ends the process. 0: none.
+  [[nodiscard]] int pending() const;
   /// The signals that block() blocks.
   [[nodiscard]] const sigset_t& blocked() const { return blocked_; }
   /// The mask that the process began with.

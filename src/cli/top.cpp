@@ -88,6 +88,7 @@ struct reading {
   int slots = 0;
   std::vector<domain_lock> in_use;  ///< the longest wait first
   std::vector<lock_circle> circles;
+  std::vector<std::string> silent;  ///< hosts that did not answer
   std::size_t locks = 0;
   std::uint64_t repairs = 0;
   double longest_wait_seen_s = 0;
@@ -103,7 +104,7 @@ class watcher {
     now.domain = in_.name();
     now.participants = in_.participants().size();
     now.slots = in_.options().slots;
-    std::vector<domain_lock> all = in_.locks_on_all_hosts();
+    std::vector<domain_lock> all = in_.locks_on_all_hosts(&now.silent);
     now.circles = in_.circles(all);
     for (domain_lock& lock : all) {
       ++now.locks;
@@ -143,6 +144,12 @@ std::string headline(const reading& now) {
       "wait seen {}",
       now.domain, now.participants, now.slots, now.in_use.size(), now.locks, now.repairs,
       duration(now.longest_wait_seen_s));
+}
+
+void print_head(console& out, const reading& now) {
+  const std::string silence = silence_text(now.silent);
+  if (!silence.empty()) out.line(out.paint(style::bad, silence + ": more locks may be in use"));
+  out.line(out.paint(style::heading, headline(now)));
 }
 
 std::string who_holds(const domain_lock& lock) {
@@ -201,7 +208,7 @@ std::string in_brackets(std::string_view word) {
 
 /// For a file or a pipe: all that there is to a lock in one line.
 void print_lines(console& out, const reading& now) {
-  out.line(headline(now));
+  print_head(out, now);
   for (const domain_lock& lock : now.in_use)
     for (const lock_user& user : lock.users)
       out.line(fmt::format("{}: {} {}{} for {}, {}", visible(lock.name), user.pid,
@@ -220,6 +227,7 @@ ordered_json json_of(const reading& now) {
                     {"repairs", now.repairs},
                     {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
                     {"locks", locks}};
+  if (!now.silent.empty()) made["silent"] = now.silent;
   for (const lock_circle& each : now.circles) made["circles"].push_back(cli::json_of(each));
   return made;
 }
@@ -227,11 +235,11 @@ ordered_json json_of(const reading& now) {
 /// On a terminal: `turns` screens, one a second, or until the user ends it.
 void show_screens(console& out, watcher& domain, std::optional<std::uint64_t> turns) {
   const live_terminal terminal;
-  constexpr int rows_around = 5;  // headline, gap, titles, gap, keys
+  constexpr int rows_around = 6;  // silent hosts, headline, gap, titles, gap, keys
   for (std::uint64_t turn = 0; !turns || turn < *turns; ++turn) {
     out.print("\033[H\033[J");
     const reading now = domain.read();
-    out.line(out.paint(style::heading, headline(now)));
+    print_head(out, now);
     out.line();
     print_table(out, now,
                 static_cast<std::size_t>(std::max(
@@ -328,7 +336,7 @@ command top_command() {
            "ends between two readings.",
            "The JSON has one line for each reading: {\"domain\", \"participants\", \"slots\", "
            "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json'; only locks in use are there.",
+           "is that of 'lockflight who --json', and so is \"silent\"; only locks in use are there.",
            json_of_bytes,
            fmt::format(
                "With --prometheus it writes metrics of the domain and its locks to FILE once a "

@@ -12,6 +12,7 @@
 #include "cli/domain_name.hpp"
 #include "cli/named.hpp"
 #include "cli/standard_error.hpp"
+#include "lockflight/named_control.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -28,10 +29,11 @@ std::size_t columns() {
 /// A process in the background that writes to the terminal may be stopped for that.
 bool may_draw() { return tcgetpgrp(STDERR_FILENO) == getpgrp(); }
 
-std::string users_text(const std::vector<lock_user>& users) {
-  const auto holders = holders_of(users);
-  const auto waiters = waiters_of(users);
-  std::string text = "held by nobody at this moment";
+std::string users_text(const obstacle& what) {
+  const auto holders = holders_of(what.users);
+  const auto waiters = waiters_of(what.users);
+  std::string text =
+      what.silent.empty() ? "held by nobody at this moment" : "held by nobody that is known";
   if (!holders.empty()) text = "held by " + user_text(holders.front());
   if (holders.size() > 1)
     text +=
@@ -49,7 +51,17 @@ std::string users_text(const std::vector<lock_user>& users) {
 
 }  // namespace
 
-std::string obstacle_text(const domain& in, const std::string& name) {
+obstacle obstacle_of(const domain& in, named_handle& held,
+                     std::chrono::milliseconds hosts_answer_within) {
+  obstacle what{.name = held.awaited(), .users = {}, .silent = {}, .missing_answer = ""};
+  what.missing_answer = named_control(held).missing_answer();
+  if (what.missing_answer.empty())
+    what.users = in.users_of(what.name, &what.silent, hosts_answer_within);
+  return what;
+}
+
+std::string obstacle_text(const domain& in, const obstacle& what) {
+  if (!what.missing_answer.empty()) return what.missing_answer;
   const std::vector<domain_slot> taken = in.participants();
   const int first = in.is_of_cluster() ? slots_of_agent(in.options().slots) : 0;
   const int slots = in.options().slots - first;
@@ -57,7 +69,9 @@ std::string obstacle_text(const domain& in, const std::string& name) {
       std::ranges::count_if(taken, [first](const domain_slot& each) { return each.slot >= first; });
   const bool has_slot = std::ranges::any_of(
       taken, [](const domain_slot& each) { return !each.has_foreign_pid && each.pid == getpid(); });
-  if (has_slot || taken_count < slots) return users_text(in.users_of(name));
+  const std::string silence = silence_text(what.silent);
+  if (has_slot || taken_count < slots)
+    return users_text(what) + (silence.empty() ? "" : "; " + silence);
   return "all " + std::to_string(slots) + " slots of domain " + in.name() + " are taken (" +
          command_that_shows(in) + " lists them)";
 }
@@ -66,15 +80,16 @@ void wait_message::begin() {
   if (next_ == clock::time_point{}) next_ = clock::now() + std::chrono::seconds(1);
 }
 
-void wait_message::update(const domain& in, const std::string& name) {
-  if (what_ == kind::none || clock::now() < next_) return;
+void wait_message::update(const domain& in, named_handle& held,
+                          std::chrono::milliseconds hosts_answer_within) {
+  if (what_ == kind::none || clock::now() < next_ || hosts_answer_within.count() <= 0) return;
   const bool asks_hosts = in.is_of_cluster();
   next_ = clock::now() + std::chrono::seconds(asks_hosts ? 5 : 1);
   if (!takes_a_line() || (what_ == kind::redrawn && !may_draw())) return;
-  std::string text = "waiting for " + in_quotes(name) + ", ";
+  std::string text = "waiting for " + in_quotes(held.awaited()) + ", ";
   const auto cut_off = in.cut_off_for();
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
-                               : obstacle_text(in, name);
+                               : obstacle_text(in, obstacle_of(in, held, hosts_answer_within));
   if (what_ == kind::line) {
     say(text);
     what_ = kind::none;

@@ -5,16 +5,29 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
 
-/// The holders of the lock that a run waits for, and the number of waiters before it: "held by
-/// rsync (pid 4711) for 2 min 3 s, 3 before you", or "you are next". The last part is missing if
-/// this process is not among the waiters, as when it gave up. For a run that has found no slot in
-/// the domain: "all 4095 slots of domain jobs are taken".
-[[nodiscard]] std::string obstacle_text(const domain& in, const std::string& name);
+/// The name that a run waits for, and its users.
+struct obstacle {
+  std::string name;
+  std::vector<lock_user> users;
+  std::vector<std::string> silent;  ///< as in domain_elsewhere
+  std::string missing_answer;       ///< of etcd (named_control); then nobody was asked for users
+};
+/// Of the name that the handle waits for, or waited for last. Other hosts have so long for an
+/// answer.
+[[nodiscard]] obstacle obstacle_of(const domain& in, named_handle& held,
+                                   std::chrono::milliseconds hosts_answer_within);
+
+/// The holders of what a run waits for, and how many wait before it: "held by rsync (pid 4711) for
+/// 2 min 3 s, 3 before you", or "you are next". Without the last part if this process is not among
+/// the waiters, as when it gave up. Also says which hosts did not answer. For a run that has found
+/// no slot in the domain: "all 4095 slots of domain jobs are taken".
+[[nodiscard]] std::string obstacle_text(const domain& in, const obstacle& what);
 
 class wait_message {
  public:
@@ -31,9 +44,10 @@ class wait_message {
 
   /// Begins the wait, unless it has begun already.
   void begin();
-  /// Called again and again by the thread that waits for that name. Prints nothing in the first
-  /// second, and asks other hosts for their uses at most every five seconds.
-  void update(const domain& in, const std::string& name);
+  /// Called again and again by the thread that waits for that handle. Says nothing in the first
+  /// second, and asks other hosts for their uses no more than every five seconds. They have so long
+  /// for an answer; with 0 nothing is said.
+  void update(const domain& in, named_handle& held, std::chrono::milliseconds hosts_answer_within);
   /// Takes away a line that was drawn. Called before anything else is written to the terminal.
   void clear();
 

@@ -33,15 +33,18 @@ void print_users(console& out, std::span<const lock_user> of_lock, bool of_clust
 
 void print_lock(console& out, const domain_lock& lock, bool of_cluster,
                 const std::vector<std::string>& silent) {
-  if (lock.users.empty())
+  const std::string silence = silence_text(silent);
+  if (!silence.empty())
+    out.line(out.paint(style::bad, fmt::format("{}: {} may hold {} or wait for it", silence,
+                                               lock.users.empty() ? "somebody" : "somebody else",
+                                               in_quotes(lock.name))));
+  else if (lock.users.empty())
     out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
-  else if (lock.units > 0)
+  if (!lock.users.empty() && lock.units > 0)
     out.line(fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
   if (!lock.users.empty()) print_users(out, lock.users, of_cluster);
   if (!lock.users.empty() && lock.owner_died)
     out.line("A holder died: what the lock guards may be half done.");
-  for (const std::string& host : silent)
-    out.line(out.paint(style::bad, fmt::format("{} does not answer", visible(host))));
 }
 
 /// The circles with a member that holds that lock, or waits for it.
@@ -88,16 +91,17 @@ command who_command() {
            "first. Each row has the process, since when it holds or waits, whether it is stopped "
            "or dead, the process of its command if it is a 'lockflight run', and a name. The "
            "domain is read without stopping anybody. In a cluster's domain, the agents of all "
-           "hosts are asked. If some of them wait for each other in a circle, a line names its "
-           "members.",
+           "hosts are asked; the first line says which of them do not answer. If some processes "
+           "wait for each other in a circle, a line names its members.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
            "\"repairs\", \"owner_died\", \"holders\": [USER...], \"waiters\": [USER...], "
            "\"domain\"}, and a USER is {\"pid\", \"slot\", \"dead\", \"stopped\", \"use\": "
            "\"holds\"|\"shares\"|\"waits\", \"seconds\", \"guarded_pid\", \"command\"}. The "
            "guarded_pid is 0, or the process of a command that has to end as well before the "
            "holder counts as dead. A USER on another host has a \"host\", and its pid is that of "
-           "its command; \"silent\" are the hosts that do not answer. A USER with "
-           "\"foreign_pid\": true has the numbers of another PID namespace, such as a "
+           "its command; \"silent\", if it is there, are the hosts that do "
+           "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
+           "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
            "container's. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
            "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
@@ -117,7 +121,7 @@ command who_command() {
                    {"lockflight who backup --json | jq '.holders[].pid'",
                     "print only the processes that hold it"}},
       .exit_codes = {{0, "somebody holds the lock or waits for it"},
-                     {1, "nobody does"},
+                     {1, "nobody does, as far as the hosts that answer know"},
                      {2, "bad usage or input; one line on standard error says what is accepted"},
                      {3, "the environment failed"}},
       .run = run_who,

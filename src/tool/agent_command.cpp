@@ -44,7 +44,9 @@ command agent_command() {
                     "--listen)"},
            {.name = "--host",
             .value = "NAME",
-            .what = "what this host is called in messages (default: its name)"},
+            .what =
+                "what this host is called in messages, as no other host of the domain is (default: "
+                "its name)"},
            {.name = "--ttl",
             .value = "S",
             .what = "a host that is cut off is taken off after so long, 1 to 300 seconds (default: "

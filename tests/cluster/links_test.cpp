@@ -222,7 +222,7 @@ TEST_F(Links, AnotherMemberAtTheAddressGetsNothing) {
   const auto c = start(3);
   a->own->set_peers({{2, 1, c->own->address()}});
   a->send(2, 1, "not for c");
-  ASSERT_TRUE(reach([&] { return a->troubles_with(2, "member 3 is there") == 1; }));
+  ASSERT_TRUE(reach([&] { return a->troubles_with(2, "member 0000000000000003 is there") == 1; }));
   EXPECT_TRUE(c->received.empty());
   EXPECT_EQ(a->heard_of(2), 0);
 }

@@ -158,7 +158,7 @@ class Deadline(unittest.TestCase):
             _, err = self.said_by(late)
             self.assertEqual(late.returncode, code)
             self.assertRegex(err, r"lock 'jobs': this host is no member of domain etcd:jobs "
-                                  r"since \d+ s .*\n$")
+                                  r"for \d+ s .*\n$")
 
         # Without an agent, a domain is not even opened.
         self.agent.kill()

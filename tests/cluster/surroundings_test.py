@@ -4,6 +4,7 @@ beside the domain file is removed, or clients use all threads that its host's do
 import json
 import os
 import resource
+import socket
 import stat
 import time
 import unittest
@@ -236,6 +237,22 @@ class Addresses(SurroundingsTest):
             self.assertEqual(code, 2, said)
             self.assertIn(f"--{option} '{address}' (accepted: HOST:PORT, with brackets around an "
                           "IPv6 address)", said)
+
+    def test_a_host_with_the_name_of_another_one_is_told_of(self):
+        self.spare.start_agent(host="h1")
+        self.addCleanup(shared.await_members, [self.one, self.two])
+        self.addCleanup(self.spare.agent.kill)
+        for host in self.one, self.spare:
+            self.await_said(host, "host", "another host is called 'h1' as well")
+        self.assertFalse(any(line["event"] == "host" for line in self.two.said()))
+
+    def test_a_stranger_is_no_member(self):
+        with socket.create_connection(("127.0.0.1", self.two.port)) as stranger:
+            stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            self.await_said(self.two, "link", "a connection from 127.0.0.1 ")
+        told = [line for line in self.two.said()
+                if line["event"] == "link" and "a connection from 127.0.0.1 " in line["text"]]
+        self.assertFalse(any("member" in line for line in told))
 
     def test_an_etcd_that_is_no_url_is_refused(self):
         code, said = self.spare.refused_agent(etcd="http://127.0.0.1:1,127.0.0.1:2379")

@@ -22,6 +22,11 @@ TEST(DomainDone, AHolderSetsItAndAllRead) {
   a.set_done_until(17);
   EXPECT_EQ(a.done_until(), 17U);
   EXPECT_EQ(other.done_until(), 17U);
+  named_control control(a);
+  EXPECT_TRUE(control.set_done_until(18, limit::at_once()));
+  EXPECT_EQ(control.done_until(limit::at_once()), 18U);
+  EXPECT_EQ(control.missing_answer(), "");
+  a.set_done_until(17);
   a.unlock();
   EXPECT_EQ(a.done_until(), 17U);
   EXPECT_EQ(named_mutex(d, "b").done_until(), 0U);

@@ -98,11 +98,13 @@ def _since(found: Dict[str, Any]) -> float:
     return time.monotonic() - found["seconds"] if found["seconds"] else 0.0
 
 
-def users_of(domain: "Domain", name: str) -> List[LockUser]:
+def users_of(domain: "Domain", name: str, seconds: float = 2) -> Tuple[List[LockUser], str]:
+    """Also which hosts of a cluster did not answer in that time: a sentence, or nothing."""
+    users, silence = domain._core.users_of(name, seconds)
     return [
         _shown(LockUser, dict(each, since=_since(each), pid=each["guarded_pid"] or each["pid"]))
-        for each in domain._core.users_of(name)
-    ]
+        for each in users
+    ], silence
 
 
 class Domain:

@@ -53,7 +53,7 @@ class Named(Way):
     def users(self) -> "List[LockUser]":
         """Who holds the lock and then who waits for it, each the longest first; in the domain of a
         cluster on all hosts."""
-        return users_of(self.domain, self.name)
+        return users_of(self.domain, self.name)[0]
 
     async def owner_died_async(self) -> bool:
         """owner_died for a task that holds the lock."""

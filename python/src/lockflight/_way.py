@@ -77,7 +77,9 @@ class Way(_core.Handle):
     def _not_acquired(self, name: str) -> NotAcquired:
         """Also called by the part in C++."""
         lock = next(each for each, _ in self._parts if each.name == name)
-        holders = [each for each in users_of(lock.domain, name) if each.what != "waits"]
+        # The time is over: a host of a cluster that does not answer at once is not waited for.
+        users, silence = users_of(lock.domain, name, seconds=0.12)
+        holders = [each for each in users if each.what != "waits"]
         text = f"lock {name!r} was not free in {self._seconds or 0:g} s"
         if holders:
             first, others = holders[0], len(holders) - 1
@@ -87,6 +89,8 @@ class Way(_core.Handle):
             if others:
                 text += f" and {others} other{'s' if others > 1 else ''}"
             text += f" for {time.monotonic() - first.since:.1f} s"
+        elif silence:
+            text += f": {silence}"
         return NotAcquired(text, name, holders)
 
     # The task that calls these holds, also if another one runs what they return, such as that of

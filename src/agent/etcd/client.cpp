@@ -128,6 +128,20 @@ domain_secret made_secret() {
 etcd_client::etcd_client(const etcd_options& options, const std::string& domain)
     : gateway_(options), names_(domain) {}
 
+/// Of keys of the domain.
+json etcd_client::post(const std::string& path, const json& request, sending how) {
+  try {
+    return gateway_.post(path, request, how);
+  } catch (const etcd_error& e) {
+    const std::string_view text = e.what();
+    if (text.find("permission denied") == text.npos) throw;
+    throw etcd_error(e.request(), std::string(text) +
+                                      ": the role of the user needs the permission readwrite for "
+                                      "the prefix " +
+                                      names_.prefix());
+  }
+}
+
 std::shared_ptr<const etcd_view> etcd_client::view_in(const json& header, const json& range) const {
   auto view = std::make_shared<etcd_view>();
   view->keys.at = number_in<revision>(header, "revision");
@@ -164,9 +178,8 @@ void etcd_client::check_secret(const json& reply) {
 etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
                                    const member_place& place) {
   const bool only_reads = what.puts.empty() && what.erased.empty();
-  const json reply = gateway_.post(txn_path, txn_of(what, comparisons(), names_, self, place),
-                                   only_reads ? sending::repeatable : sending::once);
-  check_secret(reply);
+  const json reply = post(txn_path, txn_of(what, names_, self, place),
+                          only_reads ? sending::repeatable : sending::once);
   etcd_answer got;
   got.view = view_in(part_of(reply, "header"), range_in(reply));
   got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
@@ -174,7 +187,7 @@ etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
 }
 
 std::shared_ptr<const etcd_view> etcd_client::read_view() {
-  const json reply = gateway_.post(range_path, range_of(names_), sending::repeatable);
+  const json reply = post(range_path, range_of(names_), sending::repeatable);
   return view_in(part_of(reply, "header"), reply);
 }
 
@@ -188,28 +201,18 @@ etcd_status etcd_client::ping() {
 }
 
 std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
-  const json reply = gateway_.post(txn_path,
-                                   {{"compare", comparisons()},
-                                    {"success", json::array({read_of(key)})},
-                                    {"failure", json::array({read_of(names_.secret())})}},
-                                   sending::repeatable);
-  check_secret(reply);
-  const json& found = part_of(range_in(reply), "kvs");
+  const json reply = post(range_path, {{"key", to_base64(key)}}, sending::repeatable);
+  const json& found = part_of(reply, "kvs");
   if (found.empty()) return std::nullopt;
   return entry_in(found.front());
 }
 
 json etcd_client::put_if_changed(const std::string& key, revision changed, const std::string& text,
                                  sending how) {
-  json compare = comparisons();
-  compare.push_back(comparison_of(key, changed));
-  json reply = gateway_.post(txn_path,
-                             {{"compare", compare},
-                              {"success", json::array({put_of(key, text)})},
-                              {"failure", json::array({read_of(names_.secret())})}},
-                             how);
-  check_secret(reply);
-  return reply;
+  return post(txn_path,
+              {{"compare", json::array({comparison_of(key, changed)})},
+               {"success", json::array({put_of(key, text)})}},
+              how);
 }
 
 domain_secret etcd_client::secret() {

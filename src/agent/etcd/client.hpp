@@ -70,6 +70,8 @@ class etcd_client {
   void stop() { gateway_.stop(); }
 
  private:
+  [[nodiscard]] nlohmann::json post(const std::string& path, const nlohmann::json& request,
+                                    sending how);
   [[nodiscard]] std::optional<etcd_entry> entry(const std::string& key);
   [[nodiscard]] nlohmann::json put_if_changed(const std::string& key, revision changed,
                                               const std::string& text, sending how);

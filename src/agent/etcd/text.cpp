@@ -46,8 +46,6 @@ void check_place(const member_place& place) {
 
 // ---- keys ----
 
-std::string text_of(member_id id) { return fmt::format("{:016x}", id); }
-
 domain_keys::domain_keys(const std::string& domain) : prefix_("lockflight/" + domain + "/") {
   if (domain.empty() || domain.size() > 64 ||
       !std::all_of(domain.begin(), domain.end(), is_name_character))

@@ -49,8 +49,6 @@ void check_place(const member_place& place);
 
 // ---- keys ----
 
-[[nodiscard]] std::string text_of(member_id id);
-
 /// The keys of one domain.
 class domain_keys {
  public:

@@ -105,6 +105,20 @@ int left_ms(steady::time_point until) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000));
 }
 
+/// Behind an error about certificates: the option of the agent that mends it; empty if it may be
+/// anything.
+std::string advice_on(const std::string& error, const tls_files& files) {
+  const auto says = [&](const char* what) { return error.find(what) != error.npos; };
+  if (says("private key") && !files.certificate.empty())
+    return files.key.empty()
+               ? " (the certificate's file has no key in it: --key names that of the key)"
+               : " (--key is to name the key of --cert)";
+  const bool wants_ours = says("alert bad certificate") || says("alert certificate required");
+  if (wants_ours && files.certificate.empty())
+    return " (etcd wants a certificate of its clients: --cert and --key name it)";
+  return "";
+}
+
 }  // namespace
 
 struct http_client::handles {
@@ -215,6 +229,7 @@ http_reply http_client::post(const http_request& what) {
   curl_->set_up(files_, of, headers.get());
   curl_multi_add_handle(curl_->multi, curl_->easy);
   reply.error = curl_->perform(of, is_stopped_);
+  reply.error += advice_on(reply.error, files_);
   if (of.was_to_be_sent_again) reply.error = "the connection was closed before an answer came";
   long status = 0;
   curl_easy_getinfo(curl_->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -268,7 +268,7 @@ void outgoing::greeted(const hello& by) {
 std::string outgoing::refusal(const hello& by) const {
   if (by.version != node_->settings.options.version) return node_->other_version(by.version);
   if (by.domain != node_->settings.domain) return "it belongs to domain '" + by.domain + "'";
-  if (by.from != peer_.id) return "member " + std::to_string(by.from) + " is there";
+  if (by.from != peer_.id) return "member " + cluster::text_of(by.from) + " is there";
   if (by.from_agent != peer_.agent)
     return "its agent has number " + std::to_string(by.from_agent) + ", expected is " +
            std::to_string(peer_.agent);

@@ -21,6 +21,7 @@ using std::chrono::microseconds;
 
 agent_process::~agent_process() {
   // First what has threads that post to the others.
+  notes_.stop();  // while etcd is silent, questions about notes may have queued up
   notes_.join();
   store_.reset();
   locks_.reset();

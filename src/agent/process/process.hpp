@@ -99,6 +99,7 @@ class agent_process {
   // ---- what it is asked (process_questions.cpp) ----
   void start_questions();
   void answer_question(const std::vector<std::string>& question, questions::reply to);
+  void gather_uses(const std::vector<std::string>& question, questions::reply to);
   void answer_about_work(const std::vector<std::string>& question, questions::reply to);
   [[nodiscard]] std::string asked(const std::string& line);
   void told(member_id by, std::uint64_t number, const std::string& lines);
@@ -109,6 +110,7 @@ class agent_process {
   // ---- what it says (process_status.cpp) ----
   /// Each second.
   void look_after_files();
+  void warn_of_namesakes();
   void write_metrics();
   void make_sockets_again();
   [[nodiscard]] agent_status status_now();
@@ -143,7 +145,8 @@ class agent_process {
   clock_watch clock_;
   std::optional<std::string> failure_;
   bool retires_ = false;
-  bool has_metrics_ = true;  // the file could be written the last time
+  bool has_metrics_ = true;        // the file could be written the last time
+  std::set<member_id> namesakes_;  // of which it has warned
 
   // The callbacks of the objects below use the objects above.
   asio::steady_timer timer_{io_};

@@ -29,6 +29,38 @@ work_note note_from(const std::string& text) {
   return {*until, *token};
 }
 
+struct work_answer {
+  std::uint64_t until = 0;
+  std::string why;  // there is no answer; empty: there is one
+  bool may_pass = false;
+};
+
+/// Reads the note of the question's name, and writes it if the question says so.
+work_answer ask_about_work(etcd_store& store, const std::vector<std::string>& question) {
+  constexpr std::size_t of_writer = 4;
+  work_answer found;
+  try {
+    const std::string note = "done/" + question[1];
+    const auto there = store.get(note);
+    const auto noted = note_from(there ? there->text : "0 0");
+    found.until = noted.until;
+    if (question.size() != of_writer) return found;
+    const auto wanted = note_from(question[2] + " " + question[3]);
+    if (wanted.token < noted.token) {
+      found.why = "a later holder has noted it";
+    } else if (!store.put_if(note, there ? there->changed : 0, line_of(wanted))) {
+      found.why = "another holder notes it at this moment";
+      found.may_pass = true;
+    }
+  } catch (const etcd_error& e) {
+    found.why = e.what();
+    found.may_pass = e.request() != fate::refused;
+  } catch (const std::exception& e) {
+    found.why = e.what();
+  }
+  return found;
+}
+
 /// The answer of an agent that does not know the lock's users. Earlier agents ignore it as a line
 /// without a use.
 constexpr std::string_view failed = "failed";
@@ -55,17 +87,28 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
   }
   const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
   if (is_about_work) return answer_about_work(question, std::move(to));
-  const bool is_about_uses = question.size() == 2 && question[0] == detail::uses_question;
+  const bool is_about_uses =
+      (question.size() == 2 || question.size() == 3) && question[0] == detail::uses_question;
   if (!is_about_uses) return to(detail::line_of({"unknown"}));
+  gather_uses(question, std::move(to));
+}
+
+/// Asks the other hosts, which have as much time as the question says.
+void agent_process::gather_uses(const std::vector<std::string>& question, questions::reply to) {
+  constexpr std::size_t with_time = 3;
+  const auto ms = question.size() == with_time ? read_number<std::uint32_t>(question[2])
+                                               : std::optional<std::uint32_t>();
   const std::uint64_t number = ++questions_asked_;
   gathering& here = gatherings_[number];
   here.to = std::move(to);
+  if (!view_) here.silent.emplace_back(domain_elsewhere::every_host);
   for (const peer_status& each : links_->status())
-    if (links_->ask(each.who.id, number, detail::line_of(question)))
+    if (links_->ask(each.who.id, number, detail::line_of({question[0], question[1]})))
       here.awaited.insert(each.who.id);
     else
       here.silent.push_back(host_of(each.who.id));
-  here.timer.emplace(io_, peers_answer_within);
+  here.timer.emplace(io_, ms ? std::min(std::chrono::milliseconds(*ms), peers_answer_within)
+                             : peers_answer_within);
   here.timer->async_wait([this, number](const asio::error_code& error) {
     if (!error) finish_gathering(number);
   });
@@ -73,30 +116,18 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
 }
 
 /// The note that the work of a name is done is in etcd, so that it survives all hosts. The requests
-/// block, so another thread makes them.
+/// block, so another thread makes them. While etcd says nothing they take their time one after the
+/// other; one that nobody waits for any more is dropped.
 void agent_process::answer_about_work(const std::vector<std::string>& question,
                                       questions::reply to) {
-  asio::post(notes_, [this, question, to = std::move(to)] {
-    std::string until = "0";
-    std::string why;
-    try {
-      const std::string note = "done/" + question[1];
-      const auto there = store_->get(note);
-      const auto noted = note_from(there ? there->text : "0 0");
-      until = std::to_string(noted.until);
-      constexpr std::size_t of_writer = 4;
-      if (question.size() == of_writer) {
-        const auto wanted = note_from(question[2] + " " + question[3]);
-        if (wanted.token < noted.token)
-          why = "a later holder has noted it";
-        else if (!store_->put_if(note, there ? there->changed : 0, line_of(wanted)))
-          why = "another holder notes it at this moment";
-      }
-    } catch (const std::exception& e) {
-      why = e.what();
-    }
-    asio::post(io_, [until, why, to] {
-      to(detail::line_of({std::string(detail::end_of_answer), until, why}));
+  const auto begun = std::chrono::steady_clock::now();
+  asio::post(notes_, [this, question, begun, to = std::move(to)] {
+    if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) return;
+    const work_answer found = ask_about_work(*store_, question);
+    asio::post(io_, [found, to] {
+      to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
+         detail::line_of(
+             {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
     });
   });
 }

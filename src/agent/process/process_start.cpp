@@ -145,7 +145,9 @@ void agent_process::start_links() {
     told(by, number, what);
   };
   calls.trouble = [this](member_id about, const std::string& what) {
-    log_.warn("link", what, {{"member", text_of(about)}});
+    journal::fields who;
+    if (about != 0) who["member"] = text_of(about);  // else it is a stranger
+    log_.warn("link", what, who);
   };
   links_.emplace(io_, std::move(made), std::move(calls));
 }

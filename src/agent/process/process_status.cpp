@@ -21,10 +21,26 @@ void agent_process::look_after_files() {
   } catch (const domain_error& e) {
     return end_with(e.what());
   }
+  warn_of_namesakes();
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) look_after_files();
   });
+}
+
+/// Once about each other member that has this host's name and answers. One that does not may be
+/// this host's own, from before its domain file was made anew.
+void agent_process::warn_of_namesakes() {
+  for (const peer_status& each : links_->status()) {
+    if (!each.is_connected || host_of(each.who.id) != place_.host) continue;
+    if (!namesakes_.insert(each.who.id).second) continue;
+    log_.warn(
+        "host",
+        fmt::format("another host is called '{}' as well, so that nobody can tell who holds a "
+                    "lock: give one of them another --host",
+                    place_.host),
+        {{"member", text_of(each.who.id)}, {"address", each.who.address}});
+  }
 }
 
 /// A collector sees by its time that the file is old, if it cannot be written.

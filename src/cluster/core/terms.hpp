@@ -13,6 +13,12 @@ namespace lockflight::cluster {
 
 /// A member is a domain file. Its number is random, and is made with the file.
 using member_id = std::uint64_t;
+/// 16 hexadecimal digits: a member in messages, JSON and the keys of etcd.
+[[nodiscard]] inline std::string text_of(member_id id) {
+  std::string text(16, '0');
+  for (auto at = text.rbegin(); id != 0; id >>= 4) *at++ = "0123456789abcdef"[id & 0xf];
+  return text;
+}
 using epoch_number = std::uint32_t;
 /// The greatest, for which tokens have room. No epoch follows it.
 constexpr epoch_number last_epoch = (1U << 20) - 1;

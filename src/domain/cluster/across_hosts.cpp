@@ -8,9 +8,6 @@
 namespace lockflight::detail {
 namespace {
 
-/// The time for which an attempt waits for other hosts: they may have the name without using it,
-/// and give it up when they are asked.
-constexpr std::uint64_t attempts_wait_ns = 200'000'000;
 /// By how much the coarse clock may be late, in microseconds: some of its ticks, since a processor
 /// that ticks for all may be held up. The clock of deadlines is read if less than that is left.
 constexpr cluster::instant coarse_clock_is_late = 100'000;

@@ -20,6 +20,10 @@
 
 namespace lockflight::detail {
 
+/// How long an attempt waits for other hosts: they may have the name without using it, and give it
+/// up when they are asked. As long it waits for etcd.
+constexpr std::uint64_t attempts_wait_ns = 200'000'000;
+
 class across_hosts {
  public:
   /// Makes the part for the lock with that first line.

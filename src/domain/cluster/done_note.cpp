@@ -1,7 +1,6 @@
 #include "domain/cluster/done_note.hpp"
 
-#include <chrono>
-#include <vector>
+#include <algorithm>
 
 #include "base/number.hpp"
 #include "domain/cluster/elsewhere.hpp"
@@ -10,28 +9,47 @@
 namespace lockflight::detail {
 namespace {
 
-std::uint64_t as_agent_says(const domain_file& file, const std::vector<std::string>& question) {
-  constexpr auto at_most = std::chrono::milliseconds(5'000);
-  const auto lines = ask_agent(file, question, at_most);
-  constexpr std::size_t fields = 3;
-  const bool has_answered = lines && lines->back().size() == fields;
-  const std::string why = has_answered ? lines->back()[2] : "the agent does not answer";
-  const auto seconds = has_answered ? read_number<std::uint64_t>(lines->back()[1]) : std::nullopt;
-  if (why.empty() && seconds) return *seconds;
-  throw domain_error(domain_error::reason::system,
-                     "lock " + shown(question[1]) + ": until when its work is done: " +
-                         (why.empty() ? "the note in etcd is none" : why));
+constexpr std::uint64_t between_questions_ns = 100'000'000;
+
+/// The time for one question, within that for all.
+time_limit for_one_question(const time_limit& until) {
+  const std::uint64_t most = now_ns() + std::chrono::nanoseconds(done_answer_within).count();
+  return {std::min(until.until_ns, most), until.is_interrupted};
 }
 
 }  // namespace
 
-std::uint64_t done_note_of_cluster(const domain_file& file, const std::string& name) {
-  return as_agent_says(file, {std::string(done_question), name});
+std::optional<std::uint64_t> done_note::read(const time_limit& until) {
+  return ask({std::string(done_question), name_}, "read", until);
 }
-void note_done_in_cluster(const domain_file& file, const std::string& name, std::uint64_t seconds,
-                          std::uint64_t token) {
-  static_cast<void>(as_agent_says(
-      file, {std::string(done_question), name, std::to_string(seconds), std::to_string(token)}));
+
+bool done_note::write(std::uint64_t number, std::uint64_t token, const time_limit& until) {
+  return ask({std::string(done_question), name_, std::to_string(number), std::to_string(token)},
+             "written", until)
+      .has_value();
+}
+
+std::optional<std::uint64_t> done_note::ask(const std::vector<std::string>& question,
+                                            const char* action, const time_limit& until) {
+  constexpr std::size_t fields = 3;
+  obstacle_ = "etcd has not answered yet";
+  do {
+    say_that_we_wait();
+    const auto lines = ask_agent(file_, question, for_one_question(until));
+    if (!lines || lines->back().size() != fields) {
+      if (!file_.has_agent()) obstacle_ = "the agent of this host does not run";
+      continue;
+    }
+    const std::string& why = lines->back()[2];
+    const auto number = read_number<std::uint64_t>(lines->back()[1]);
+    if (why.empty() && number) return obstacle_.clear(), number;
+    if (lines->front().front() != again_answer)
+      throw domain_error(domain_error::reason::system,
+                         "lock " + shown(name_) + ": its note in etcd cannot be " + action + ": " +
+                             (why.empty() ? "it is no number" : why));
+    obstacle_ = "etcd does not answer: " + why;
+  } while (until.sleep(between_questions_ns));
+  return std::nullopt;
 }
 
 }  // namespace lockflight::detail

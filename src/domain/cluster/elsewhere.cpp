@@ -16,9 +16,6 @@
 namespace lockflight::detail {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
 constexpr std::size_t longest_answer = std::size_t{16} << 20;
 
 std::string escaped(std::string_view text) {
@@ -71,18 +68,21 @@ descriptor connect_to(const std::string& path) {
 }
 
 /// Waits until the socket can be read, or written. False if the time is over.
-bool await(int fd, short what, steady_clock::time_point until) {
-  for (;;) {
-    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
-    if (left.count() <= 0) return false;
+bool await(int fd, short what, const time_limit& until) {
+  constexpr std::uint64_t ms = 1'000'000;
+  constexpr std::uint64_t slice_ms = 100;  // after which the caller may interrupt
+  for (std::uint64_t now = now_ns(); now < until.until_ns; now = now_ns()) {
+    const std::uint64_t left_ms = (until.until_ns - now + ms - 1) / ms;
     pollfd on{fd, what, 0};
-    const int ready = poll(&on, 1, static_cast<int>(left.count()) + 1);
+    const int ready = poll(&on, 1, static_cast<int>(std::min(left_ms, slice_ms)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
+    until.check_interrupt();
   }
+  return false;
 }
 
-bool send_all(int fd, std::string_view text, steady_clock::time_point until) {
+bool send_all(int fd, std::string_view text, const time_limit& until) {
   while (!text.empty()) {
     const ssize_t done = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
     if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
@@ -93,7 +93,7 @@ bool send_all(int fd, std::string_view text, steady_clock::time_point until) {
 }
 
 /// The bytes that come until the other end closes.
-std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
+std::optional<std::string> receive_all(int fd, const time_limit& until) {
   std::string text;
   char bytes[4096];
   for (;;) {
@@ -140,8 +140,7 @@ std::vector<std::vector<std::string>> fields_of(std::string_view lines) {
 }
 
 std::optional<std::vector<std::vector<std::string>>> ask_agent(
-    const domain_file& file, const std::vector<std::string>& question, milliseconds at_most) {
-  const auto until = steady_clock::now() + at_most;
+    const domain_file& file, const std::vector<std::string>& question, const time_limit& until) {
   const descriptor to = connect_to(question_path_of(file));
   if (!to || !is_trusted(to.get(), file) || !send_all(to.get(), line_of(question), until))
     return std::nullopt;

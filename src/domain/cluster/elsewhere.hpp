@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "domain/membership/time_limit.hpp"
 #include "domain/store/file.hpp"
 #include "lockflight/domain.hpp"
 
@@ -19,11 +21,16 @@ namespace lockflight::detail {
 /// The path of the socket at which the agent of a domain file answers questions.
 [[nodiscard]] std::string question_path_of(const domain_file& file);
 
-/// Sends the fields as one line and reads lines until the answer is complete. Nothing if the agent
-/// does not run, or does not answer in that time.
+/// Sends the fields as one line and reads lines until the agent has said all. Nothing if the agent
+/// does not run, or does not answer in that time. Throws domain_error (interrupted).
 [[nodiscard]] std::optional<std::vector<std::vector<std::string>>> ask_agent(
-    const domain_file& file, const std::vector<std::string>& question,
-    std::chrono::milliseconds at_most);
+    const domain_file& file, const std::vector<std::string>& question, const time_limit& until);
+[[nodiscard]] inline auto ask_agent(const domain_file& file,
+                                    const std::vector<std::string>& question,
+                                    std::chrono::nanoseconds at_most) {
+  return ask_agent(file, question,
+                   time_limit{now_ns() + static_cast<std::uint64_t>(at_most.count())});
+}
 
 /// A line with its end.
 [[nodiscard]] std::string line_of(const std::vector<std::string>& fields);
@@ -39,10 +46,14 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_lock> locks_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// The question until when the work of a name is done (named_handle::done_until). It has the name
-/// to ask for the note, and the name, the seconds and the holder's token to write the note. The
-/// answer's last line has the seconds, and why there are none.
+/// Until when the work of a name is done (named_handle::done_until): asks, with the name, or notes
+/// it, with the name, the seconds and the holder's token. The answer's last line has the seconds,
+/// and why there are none. A line `again` before it says that the reason may pass: etcd did not
+/// answer.
 inline constexpr std::string_view done_question = "done";
+inline constexpr std::string_view again_answer = "again";
+/// The agent does not begin to answer a question that is older: nobody waits for it any more.
+inline constexpr std::chrono::milliseconds done_answer_within{5'000};
 
 /// The question for the agent's state, which is JSON in the second field of the first line.
 inline constexpr std::string_view status_question = "status";
@@ -50,7 +61,9 @@ inline constexpr std::string_view status_question = "status";
 /// Ends the doubt about names whose hosts were lost. The answer comes before that is done.
 inline constexpr std::string_view end_doubt_question = "consistent";
 
-/// The question for these lines. An empty name means all locks that are in use.
+/// The question for these lines, with a name, or with an empty one for all locks that are in use.
+/// A third field, which may be missing, is the time in milliseconds in which the agent answers with
+/// what it knows by then.
 inline constexpr std::string_view uses_question = "uses";
 /// The first field of the last line, which names the hosts that did not answer.
 inline constexpr std::string_view end_of_answer = "end";

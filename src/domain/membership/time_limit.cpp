@@ -7,9 +7,13 @@
 
 namespace lockflight::detail {
 
-bool time_limit::sleep(std::uint64_t nanoseconds) const {
+void time_limit::check_interrupt() const {
   if (is_interrupted != nullptr && *is_interrupted && (*is_interrupted)())
     throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
+}
+
+bool time_limit::sleep(std::uint64_t nanoseconds) const {
+  check_interrupt();
   const std::uint64_t now = now_ns();
   if (now >= until_ns) return false;
   say_that_we_wait();

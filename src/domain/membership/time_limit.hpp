@@ -22,6 +22,8 @@ struct time_limit {
 
   /// Sleeps a while before the next try. False if time is over. Throws domain_error (interrupted).
   [[nodiscard]] bool sleep(std::uint64_t nanoseconds) const;
+  /// Throws domain_error (interrupted) if the wait is to end.
+  void check_interrupt() const;
 };
 
 }  // namespace lockflight::detail

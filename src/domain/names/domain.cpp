@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/visible_text.hpp"
 #include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
@@ -115,32 +116,48 @@ std::vector<domain_lock> domain::locks() const {
   return detail::locks_as_users_see(*file_, found);
 }
 
-std::vector<lock_user> domain::users_of(std::string_view name,
-                                        std::vector<std::string>* silent) const {
+std::vector<lock_user> domain::users_of(std::string_view name, std::vector<std::string>* silent,
+                                        std::chrono::milliseconds at_most) const {
   file_->check();
   std::vector<lock_user> all = detail::users_here(*file_, name);
-  domain_elsewhere there = elsewhere(name);
+  domain_elsewhere there = elsewhere(name, at_most);
   for (domain_lock& lock : there.locks) std::ranges::move(lock.users, std::back_inserter(all));
   if (silent != nullptr) *silent = std::move(there.silent);
   detail::sort_users(all);
   return all;
 }
 
-domain_elsewhere domain::elsewhere(std::string_view name) const {
+domain_elsewhere domain::elsewhere(std::string_view name, std::chrono::milliseconds at_most) const {
   domain_elsewhere found;
-  if (!file_->is_of_cluster()) return found;
-  constexpr auto at_most = std::chrono::milliseconds(2'000);
-  const auto lines =
-      detail::ask_agent(*file_, {std::string(detail::uses_question), std::string(name)}, at_most);
-  if (!lines) return found;
+  if (!file_->is_of_cluster() || at_most.count() <= 0) return found;
+  std::vector<std::string> question{std::string(detail::uses_question), std::string(name)};
+  // The agent is to answer while there is time, with what it knows by then.
+  if (at_most < hosts_answer_within) question.push_back(std::to_string(at_most.count() * 2 / 3));
+  const auto lines = detail::ask_agent(*file_, question, at_most);
+  if (!lines) {
+    found.silent.emplace_back(domain_elsewhere::own_agent);
+    return found;
+  }
   found.locks = detail::locks_from(*lines);
   found.silent.assign(lines->back().begin() + 1, lines->back().end());
   return found;
 }
 
-std::vector<domain_lock> domain::locks_on_all_hosts(std::vector<std::string>* silent) const {
+std::string silence_text(const std::vector<std::string>& silent) {
+  std::string text;
+  for (const std::string& each : silent)
+    text += (text.empty() ? "" : &each == &silent.back() ? " and " : ", ") + visible(each);
+  if (text.empty()) return text;
+  const bool is_one = silent.size() == 1 && silent.front() != domain_elsewhere::every_host;
+  text += is_one ? " does not answer" : " do not answer";
+  if (silent.front() == domain_elsewhere::own_agent) text += ", so no other host was asked";
+  return text;
+}
+
+std::vector<domain_lock> domain::locks_on_all_hosts(std::vector<std::string>* silent,
+                                                    std::chrono::milliseconds at_most) const {
   std::vector<domain_lock> all = locks();
-  domain_elsewhere there = elsewhere();
+  domain_elsewhere there = elsewhere("", at_most);
   if (silent != nullptr) *silent = std::move(there.silent);
   for (domain_lock& lock : there.locks) {
     auto at = std::ranges::lower_bound(all, lock.name, {}, &domain_lock::name);
@@ -154,7 +171,8 @@ std::vector<domain_lock> domain::locks_on_all_hosts(std::vector<std::string>* si
   return all;
 }
 
-std::vector<lock_circle> domain::circles(const std::vector<domain_lock>& seen) const {
+std::vector<lock_circle> domain::circles(const std::vector<domain_lock>& seen,
+                                         std::chrono::milliseconds at_most) const {
   std::vector<lock_circle> found = detail::circles_among(seen, detail::parent_of_process);
   if (found.empty()) return found;
   // A participant that is about to go on may have been seen while it still waited.
@@ -164,7 +182,8 @@ std::vector<lock_circle> domain::circles(const std::vector<domain_lock>& seen) c
     return a.user.host == b.user.host && a.user.slot == b.user.slot && a.user.pid == b.user.pid &&
            a.holds == b.holds && a.waits_for == b.waits_for && a.user.for_ns <= b.user.for_ns;
   };
-  const auto again = detail::circles_among(locks_on_all_hosts(), detail::parent_of_process);
+  const auto again =
+      detail::circles_among(locks_on_all_hosts(nullptr, at_most), detail::parent_of_process);
   std::erase_if(found, [&](const lock_circle& each) {
     return std::ranges::none_of(
         again, [&](const lock_circle& other) { return std::ranges::equal(each, other, is_same); });

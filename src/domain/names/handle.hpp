@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,11 @@ class handle {
   [[nodiscard]] virtual bool still_valid() const = 0;
   /// Nanoseconds; UINT64_MAX: without limit.
   [[nodiscard]] virtual std::uint64_t valid_for() const = 0;
-  [[nodiscard]] virtual std::uint64_t done_until() const;
-  virtual void set_done_until(std::uint64_t seconds);
+  /// Nothing, or false, if etcd did not answer in time.
+  [[nodiscard]] virtual std::optional<std::uint64_t> done_until(limit patience);
+  [[nodiscard]] virtual bool set_done_until(std::uint64_t seconds, limit patience);
+  /// named_control::missing_answer().
+  [[nodiscard]] virtual std::string missing_answer() const { return ""; }
 
   virtual void interrupt_with(const std::function<bool()>& is_interrupted) = 0;
   virtual void ask_now() = 0;

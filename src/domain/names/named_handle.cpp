@@ -4,17 +4,27 @@
 #include "domain/membership/time_limit.hpp"
 #include "domain/names/handle.hpp"
 #include "domain/store/file.hpp"
+#include "domain/store/text.hpp"
 #include "lockflight/named_control.hpp"
 
 namespace lockflight {
 
-std::uint64_t detail::handle::done_until() const {
+std::optional<std::uint64_t> detail::handle::done_until(limit /*patience*/) {
   throw domain_error(domain_error::reason::invalid,
                      "a note of work that is done (accepted: of one lock)");
 }
-void detail::handle::set_done_until(std::uint64_t /*seconds*/) { static_cast<void>(done_until()); }
+bool detail::handle::set_done_until(std::uint64_t /*seconds*/, limit patience) {
+  return done_until(patience).has_value();
+}
 
 namespace {
+constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
+
+[[noreturn, gnu::cold]] void no_answer(const named_handle& of, const std::string& why) {
+  throw domain_error(domain_error::reason::system,
+                     "lock " + detail::shown(of.name()) + ": its note in etcd: " + why);
+}
+
 [[noreturn, gnu::cold]] void refuse_moved() {
   throw domain_error(domain_error::reason::invalid,
                      "a handle from which another was moved (accepted: assigning to it)");
@@ -70,9 +80,14 @@ std::chrono::nanoseconds named_handle::valid_for() const {
   const std::uint64_t left = holds ? live().valid_for() : 0;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
 }
-std::uint64_t named_handle::done_until() const { return live().done_until(); }
+std::uint64_t named_handle::done_until() const {
+  const auto until = live().done_until(etcd_answers_within);
+  if (!until) no_answer(*this, live().missing_answer());
+  return *until;
+}
 void named_handle::set_done_until(std::uint64_t seconds_since_1970) {
-  live().set_done_until(seconds_since_1970);
+  if (!live().set_done_until(seconds_since_1970, etcd_answers_within))
+    no_answer(*this, live().missing_answer());
 }
 
 // A handle that was moved from has nothing to extend or to finish.
@@ -81,6 +96,15 @@ void named_control::interrupt_with(std::function<bool()> is_interrupted) {
 }
 bool named_control::is_held_by_parent() const {
   return of_.impl_ && of_.impl_->is_held_by_parent();
+}
+std::optional<std::uint64_t> named_control::done_until(limit patience) {
+  return of_.live().done_until(patience);
+}
+bool named_control::set_done_until(std::uint64_t seconds_since_1970, limit patience) {
+  return of_.live().set_done_until(seconds_since_1970, patience);
+}
+std::string named_control::missing_answer() const {
+  return of_.impl_ ? of_.impl_->missing_answer() : "";
 }
 void named_control::ask_now() { of_.live().ask_now(); }
 void named_control::guard_nothing_yet() { of_.live().guard_nothing(true); }

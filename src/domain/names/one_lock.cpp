@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "domain/cluster/done_note.hpp"
 #include "domain/names/present_domain.hpp"
 #include "domain/names/probes.hpp"
 #include "fabric/shm/pause.hpp"
@@ -327,8 +326,17 @@ std::uint64_t one_lock::valid_for() const {
   return at.across ? at.across->valid_for() : UINT64_MAX;
 }
 
-std::uint64_t one_lock::done_until() const {
-  if (file_->is_of_cluster()) return done_note_of_cluster(*file_, name());
+// The file is another one after the domain was removed.
+done_note& one_lock::note() { return note_.emplace(*file_, name()); }
+
+time_limit one_lock::limit_of_note(limit patience) const {
+  return {
+      shm::detail::ns_from_now(patience.is_attempt() ? attempts_wait_ns : patience.nanoseconds()),
+      interrupt_ ? &interrupt_ : nullptr};
+}
+
+std::optional<std::uint64_t> one_lock::done_until(limit patience) {
+  if (file_->is_of_cluster()) return note().read(limit_of_note(patience));
   if (held_ != mode::none) return detail::done_until(*file_, at_->found);
   // Without a slot, and without waiting.
   const auto found = find_lock(*file_, name());
@@ -338,11 +346,11 @@ std::uint64_t one_lock::done_until() const {
   return serial_of(*file_, *found).load(std::memory_order_acquire) == found->serial ? until : 0;
 }
 
-void one_lock::set_done_until(std::uint64_t seconds) {
+bool one_lock::set_done_until(std::uint64_t seconds, limit patience) {
   need_exclusive();
-  if (!file_->is_of_cluster()) return detail::set_done_until(*file_, at_->found, seconds);
-  // With the token, so that a holder that was lost does not write over what a later one has.
-  note_done_in_cluster(*file_, name(), seconds, token());
+  if (file_->is_of_cluster()) return note().write(seconds, token(), limit_of_note(patience));
+  detail::set_done_until(*file_, at_->found, seconds);
+  return true;
 }
 
 bool one_lock::is_at_hand() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "domain/cluster/across_hosts.hpp"
+#include "domain/cluster/done_note.hpp"
 #include "domain/membership/time_limit.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
@@ -74,8 +75,11 @@ class one_lock final : public handle {
   void mark_consistent() override;
   [[nodiscard]] bool still_valid() const override { return file_->is_current(); }
   [[nodiscard]] std::uint64_t valid_for() const override;
-  [[nodiscard]] std::uint64_t done_until() const override;
-  void set_done_until(std::uint64_t seconds) override;
+  [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience) override;
+  [[nodiscard]] bool set_done_until(std::uint64_t seconds, limit patience) override;
+  [[nodiscard]] std::string missing_answer() const override {
+    return note_ ? note_->obstacle() : "";
+  }
 
   void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
   void ask_now() override;
@@ -105,6 +109,8 @@ class one_lock final : public handle {
   [[nodiscard]] bool is_at_hand() const;
 
  private:
+  [[nodiscard]] done_note& note();
+  [[nodiscard]] time_limit limit_of_note(limit patience) const;
   void check_ability(mode as, limit patience) const;
   [[nodiscard]] bool is_usable() const {
     return at_ && at_->is_current() && !at_->is_taken_away.load(std::memory_order_relaxed);
@@ -159,6 +165,7 @@ class one_lock final : public handle {
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;
+  std::optional<done_note> note_;  // in a cluster's domain, once the handle has asked for it
 };
 
 }  // namespace lockflight::detail

@@ -44,6 +44,7 @@ class several_locks final : public handle {
     const std::uint64_t until = is_limited ? shm::detail::ns_from_now(patience.nanoseconds()) : 0;
     try {
       for (const auto& each : locks_) {
+        awaited_ = held_;
         if (is_limited) patience = limit::of_ns(until - std::min(until, now_ns()));
         if (!each->acquire(as, patience)) return release_all(), false;
         ++held_;
@@ -70,9 +71,7 @@ class several_locks final : public handle {
   }
   [[nodiscard]] bool can_share() const override { return true; }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
-  [[nodiscard]] const std::string& awaited() const override {
-    return names_[std::min(held_, names_.size() - 1)];
-  }
+  [[nodiscard]] const std::string& awaited() const override { return names_[awaited_]; }
   [[nodiscard]] std::vector<std::uint64_t> tokens() const override {
     std::vector<std::uint64_t> all;
     for (const auto& each : locks_) all.push_back(each->tokens().front());
@@ -133,6 +132,7 @@ class several_locks final : public handle {
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<handle>> locks_;  // in the order of their names
   std::size_t held_ = 0;                        // so many of them, the first ones
+  std::size_t awaited_ = 0;                     // by the acquire that goes on, or was the last
 };
 
 }  // namespace

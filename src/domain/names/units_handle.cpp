@@ -40,6 +40,13 @@ int checked_units(std::string_view name, int units) {
                          " units (accepted: 1 to " + std::to_string(most_units) + ")");
 }
 
+limit left_until(rma::deadline until) {
+  if (until.at == 0) return limit::at_once();
+  if (until.at == UINT64_MAX) return limit::for_ever();
+  // At least 1: 0 would be an attempt.
+  return limit::of_ns(std::max<std::uint64_t>(1, until.at - std::min(until.at, now_ns())));
+}
+
 /// Calls `visit(slot, line)` for each lock that a participant holds.
 template <class Visit>
 void for_each_hold(const domain_file& file, Visit visit) {
@@ -97,6 +104,8 @@ class units_handle final : public handle {
   [[nodiscard]] std::uint64_t valid_for() const override {
     return unit_ >= 0 ? last()->valid_for() : 0;
   }
+
+  [[nodiscard]] std::string missing_answer() const override { return queue_.missing_answer(); }
 
   void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
   void ask_now() override { queue_.ask_now(); }
@@ -173,7 +182,7 @@ class units_handle final : public handle {
   [[nodiscard]] std::optional<head_step> ask_other_hosts(rma::deadline until);
   [[nodiscard]] head_step await_release(lock::release_mark seen, rma::deadline until);
   void examine_holders();
-  void make_hosts_agree();
+  [[nodiscard]] bool make_hosts_agree(rma::deadline until);
 
   [[nodiscard]] one_lock& unit_lock(int unit) {
     auto& one = units_[static_cast<std::size_t>(unit)];
@@ -276,12 +285,9 @@ void units_handle::note_release() {
 
 units_handle::place units_handle::stand_in_queue(rma::deadline until) {
   if (until.at == 0) return attempt_queue();
-  const std::uint64_t now = until.at == UINT64_MAX ? 0 : now_ns();
-  const std::uint64_t left =
-      until.at == UINT64_MAX ? UINT64_MAX : until.at - std::min(until.at, now);
   goes_around_ = false;
   try {
-    return queue_.take(mode::exclusive, limit::of_ns(left)) ? place::head : place::none;
+    return queue_.take(mode::exclusive, left_until(until)) ? place::head : place::none;
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::interrupted || !goes_around_) throw;
     return place::stuck;
@@ -367,7 +373,7 @@ head_step units_handle::take_as_head(rma::deadline until, std::uint64_t since_ns
     ~shown_wait() { port.show_wait_since(0); }
     domain_port& port;
   } const shows(port, since_ns);
-  make_hosts_agree();
+  if (!make_hosts_agree(until)) return head_step::late;
   head us(*this, until);
   return lock::wait_as_head(us);
 }
@@ -465,25 +471,28 @@ void units_handle::examine_holders() {
 
 // The directory of this host makes its own users agree about N. The first head of each host
 // compares with the cluster, whose N is noted in etcd where a lock's work would be (done_until).
-void units_handle::make_hosts_agree() {
-  if (!queue_.file().is_of_cluster()) return;
+// False if etcd has not answered in time.
+bool units_handle::make_hosts_agree(rma::deadline until) {
+  if (!queue_.file().is_of_cluster()) return true;
   // Relaxed: the holder of the queue reads what an earlier holder wrote.
   auto& agreed = queue_.file().word(words().agreed);
-  if (agreed.load(std::memory_order_relaxed) != 0) return;
-  const std::uint64_t noted = queue_.done_until();
-  if (noted == 0)
-    queue_.set_done_until(static_cast<std::uint64_t>(units()));
-  else if (noted != static_cast<std::uint64_t>(units()))
+  if (agreed.load(std::memory_order_relaxed) != 0) return true;
+  const auto noted = queue_.done_until(left_until(until));
+  if (!noted) return false;
+  const auto ours = static_cast<std::uint64_t>(units());
+  if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
+  if (*noted != 0 && *noted != ours)
     throw domain_error(
         domain_error::reason::disagrees,
         "lock " + shown(name()) + " is " +
-            (noted > most_units
+            (*noted > most_units
                  ? "a lock with a note of its work"
-                 : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(noted)))) +
+                 : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(*noted)))) +
             " in the cluster, not " +
             described(semaphore_kind(), parameters_of_semaphore(units())) +
             " (accepted: that, or another name)");
   agreed.store(1, std::memory_order_relaxed);
+  return true;
 }
 
 std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,

@@ -65,8 +65,13 @@ TEST_F(EtcdTls, KnowsBothSides) {
   EXPECT_SAYS(error_with({other.authority, files.certificate, files.key}), "certificate");
   EXPECT_SAYS(error_with({"", files.certificate, files.key}), "certificate");
   // The client has no certificate, or one that the server does not know.
-  EXPECT_NE(error_with({files.authority, "", ""}), "");
+  EXPECT_SAYS(error_with({files.authority, "", ""}), "--cert and --key name it");
+  EXPECT_SAYS(error_with({files.authority, "", files.key}), "--cert and --key name it");
   EXPECT_NE(error_with({files.authority, other.certificate, other.key}), "");
+  // The client's key is missing, or that of another certificate.
+  EXPECT_SAYS(error_with({files.authority, files.certificate, ""}), "--key names that of the key");
+  EXPECT_SAYS(error_with({files.authority, files.certificate, other.key}),
+              "--key is to name the key of --cert");
   // Files that are not there.
   EXPECT_NE(error_with({folder.file("none"), files.certificate, files.key}), "");
   EXPECT_NE(error_with({files.authority, folder.file("none"), files.key}), "");

@@ -97,7 +97,9 @@ TEST_F(EtcdUsers, RefusesWithoutAUser) {
 }
 
 TEST_F(EtcdUsers, RefusesAUserWhoMayNot) {
-  EXPECT_SAYS(refusal_with(options("nobody", "good")), "permission denied");
+  const std::string said = refusal_with(options("nobody", "good"));
+  EXPECT_SAYS(said, "permission denied");
+  EXPECT_SAYS(said, "readwrite for the prefix lockflight/d/");
 }
 
 TEST_F(EtcdUsers, RenewsATokenThatIsRefused) {
