@@ -290,8 +290,8 @@ command run_command() {
                       "bad usage, or a run around this one holds NAME; one line on standard error "
                       "says what is accepted"},
                      {3,
-                      "the environment failed: memory or a process was refused, or the domain is "
-                      "damaged"},
+                      "the environment failed: memory or a process was refused, the domain is "
+                      "damaged, or the agent of a cluster's domain runs in another time namespace"},
                      {not_repaired,
                       "a holder died, and --on-owner-died is fail, or its command has failed"},
                      {lost_lock,

@@ -189,6 +189,49 @@ class Slots(SurroundingsTest):
                          (2, "lockflight agent: --slots '2' (accepted: a whole number from 3 to 4095)\n"))
 
 
+class TimeNamespaces(SurroundingsTest):
+    def setUp(self):
+        super().setUp()
+        namespace = self.one.popen(["unshare", "--time", "--boottime", "1000", "--fork",
+                                    "sh", "-c", "echo $$; exec cat"])
+        pid = namespace.stdout.readline().strip()
+        if not pid.isdigit():
+            self.skipTest(f"no time namespace can be made here: {pid}")
+        self.there = ("nsenter", "--time", "--no-fork", "--target", pid)
+        self.run = ("run", "--domain", f"etcd:{DOMAIN}", "--timeout", "5", self.name, "--", "true")
+
+    def assert_refused(self, answer):
+        code, said = answer
+        self.assertEqual(code, 3, said)
+        self.assertIn("reads its clock in time namespace time:[", said)
+        self.assertIn("'nsenter --time --target PID-OF-THE-AGENT'", said)
+
+    def test_a_client_in_another_one_is_refused(self):
+        self.assert_refused(self.one.lockflight(*self.run, under=self.there))
+        self.assert_refused(
+            self.one.lockflight("agent", "status", "--domain", DOMAIN, under=self.there))
+        self.assertEqual(self.one.lockflight(*self.run), (0, ""))
+
+    def test_an_agent_in_another_one_serves_those_that_are_in_it(self):
+        members = [*shared.hosts]
+        self.addCleanup(shared.await_members, [self.one, self.two])
+        self.addCleanup(lambda: self.spare.agent.kill())
+        self.spare.start_agent_under(*self.there)
+        shared.await_members(members)
+        self.assert_refused(self.spare.lockflight(*self.run))
+        self.assertEqual(self.spare.lockflight(*self.run, under=self.there), (0, ""))
+        # The next agent is outside. What the deadline says is of a clock that is 1000 s ahead.
+        before = self.spare.status()["incarnation"]
+        self.spare.agent.kill()
+        self.spare.start_agent()
+        self.spare.wait_until(lambda: self.spare.status()["incarnation"] > before, 10,
+                              "a new member")
+        shared.await_members(members)
+        self.assertEqual(self.spare.lockflight(*self.run), (0, ""))
+        code, said = self.spare.lockflight("agent", "status", "--domain", DOMAIN)
+        self.assertRegex(said, r"certainly for [01]\.\d s more")
+
+
 class Status(SurroundingsTest):
     def test_json_says_that_there_is_no_answer(self):
         def shown():

@@ -51,6 +51,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
   start_store();
   agree_on_ttl();
+  words_.begin_with_own_clock(times_.ttl);
   core_.emplace(words_.self(), times_, words_);
   locks_.emplace(file_, [this](const std::string& name) {
     asio::post(io_, [this, name] { lock_taken(name); });
