@@ -242,7 +242,7 @@ command run_command() {
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
-                "a third of the time to live (default: 2; 0: only SIGKILL)"},
+                "a third of the time to live (default: a 25th of it; 0: only SIGKILL)"},
            {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"},
            {.name = "--on-deadlock",
             .value = "WHAT",

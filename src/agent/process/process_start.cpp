@@ -117,7 +117,7 @@ void agent_process::agree_on_ttl() {
                       seconds(given), seconds(agreed)));
   }
   times_.ttl = std::chrono::microseconds(agreed).count();
-  times_.margin = times_.ttl / 10;
+  times_.margin = times_.ttl / 20;
   times_.stagger = times_.ttl / 100;
   times_.longest_absence = 16 * times_.ttl;
   times_.keep = std::chrono::microseconds(options_.keep).count();
