@@ -370,10 +370,6 @@ class Refusals(AgentsTest):
         self.refused(self.spare, to, "does not say")
         to.unlink()
 
-    def test_no_etcd(self):
-        self.refused(self.spare, "http://127.0.0.1:1", "Couldn't connect",
-                     etcd="http://127.0.0.1:1")
-
     def test_garbage_in_etcd(self):
         for key in ["epoch", "member/0123456789abcdef", "beat/0123456789abcdef", "member/x"]:
             with self.subTest(key=key):
