@@ -331,11 +331,13 @@ void guarded_run::say_conflict() {
 
 // ---- from then on ----
 
-/// The deadline moves on each third of the time to live, and is less than that time ahead. A longer
-/// grace would end commands on hosts that renew in time.
+/// While the host renews, the deadline is most of the time to live ahead. A grace of that length
+/// would end commands on hosts that renew in time, and a shorter one still ends them in an outage
+/// of etcd which is over before the deadline. So the usual one is short.
 std::chrono::nanoseconds guarded_run::grace() const {
   const auto time_to_live = in_->time_to_live();
-  return time_to_live.count() == 0 ? what_.grace : std::min(what_.grace, time_to_live / 3);
+  const auto wanted = what_.grace.value_or(time_to_live / 25);
+  return time_to_live.count() == 0 ? wanted : std::min(wanted, time_to_live / 3);
 }
 
 /// With --on-owner-died: the exit code of the run if COMMAND does not run.

@@ -14,20 +14,19 @@
 
 namespace lockflight::cli {
 
-constexpr std::chrono::seconds usual_grace{2};
-
 struct guarded_command {
   std::vector<std::string> names;  ///< one, or several locks that are taken together
   domain_name in;
   mode held = mode::exclusive;
   std::optional<int> units;  ///< a semaphore of so many; none: a lock
   limit patience = limit::for_ever();
-  bool waits_anyway = false;                     ///< also for a run around this one
-  bool fails_on_deadlock = false;                ///< gives up if it waits in a circle
-  std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
-  std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
-  std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time
-  bool leads = false;                            ///< to be said when the lock is held
+  bool waits_anyway = false;              ///< also for a run around this one
+  bool fails_on_deadlock = false;         ///< gives up if it waits in a circle
+  std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the slot is done
+  /// In a cluster: between SIGTERM and the deadline. None: a small part of the time to live.
+  std::optional<std::chrono::nanoseconds> grace;
+  std::optional<wall_seconds> slot_length;  ///< the command runs once in each slot of time
+  bool leads = false;                       ///< to be said when the lock is held
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;

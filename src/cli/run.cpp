@@ -245,7 +245,7 @@ command run_command() {
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
-                "a third of the time to live (default: 2; 0: only SIGKILL)"},
+                "a third of the time to live (default: a 25th of it; 0: only SIGKILL)"},
            {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"},
            {.name = "--on-deadlock",
             .value = "WHAT",
@@ -293,8 +293,8 @@ command run_command() {
                       "bad usage, or a run around this one holds NAME; one line on standard error "
                       "says what is accepted"},
                      {3,
-                      "the environment failed: memory or a process was refused, or the domain is "
-                      "damaged"},
+                      "the environment failed: memory or a process was refused, the domain is "
+                      "damaged, or the agent of a cluster's domain runs in another time namespace"},
                      {not_repaired,
                       "a holder died, and --on-owner-died is fail, or its command has failed"},
                      {lost_lock,

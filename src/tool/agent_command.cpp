@@ -15,6 +15,8 @@ command agent_command() {
            "for a restart: the agent ends at once, and its host stays a member. An agent that is "
            "started within the time to live after that, or after it was killed, goes on as "
            "before.",
+           "An agent that starts before etcd answers, or with a password that etcd refuses, waits: it "
+           "says so on standard error and to systemd, and tries again.",
            "Each option can stand in a TOML file, without its dashes and with _ for -, such as "
            "etcd = [\"http://10.0.0.1:2379\"]. The command line comes first.",
            "'lockflight agent status' shows what the agent of this host knows: the members, the "
@@ -58,7 +60,8 @@ command agent_command() {
            {.name = "--user", .value = "NAME", .what = "the user of etcd"},
            {.name = "--password-file",
             .value = "FILE",
-            .what = "that user's password, the first line of the file",
+            .what = "that user's password, the first line of the file; the agent reads it again "
+                    "when etcd refuses the password",
             .completes = option::offer::files},
            {.name = "--ca",
             .value = "FILE",
@@ -111,8 +114,8 @@ command agent_command() {
                      {1, "status: this host is not a member now, or its agent does not run"},
                      {2, "bad usage; one line on standard error says what is accepted"},
                      {3,
-                      "the agent cannot begin or go on, such as without etcd; its last line says "
-                      "why"}},
+                      "the agent cannot begin or go on, such as with another etcd than before; its "
+                      "last line says why"}},
       .run = nullptr,
   };
 }

@@ -267,7 +267,7 @@ TEST_F(AgentsInStep, OneOfTwoHostsIsEvictedThatRenewAtTheSameMoments) {
   add_first(2);
   cut_all();
   const epoch_number before = epoch().number;
-  constexpr int periods = 20;
+  constexpr int periods = 80;
   for (int i = 0; i < periods && epoch().number == before; ++i) {
     set_last_first(i % 2 != 0);
     pass(timing().period() + second / 60);  // the moment of the next renewal

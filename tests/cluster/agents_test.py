@@ -326,6 +326,25 @@ class LastEpoch(unittest.TestCase):
             holder.release()
 
 
+class ManyNames(unittest.TestCase):
+    def test_a_host_gives_back_all_when_it_leaves(self):
+        many, name = 10_000, "name"
+        with Cluster(hosts=2, etcds=1, ttl=TTL) as cluster:
+            cluster.start()
+            one, two = cluster.hosts
+            two.hold(name, "many", str(many)).await_said("used", 60)
+            self.assertGreaterEqual(two.status()["owned"], many)
+            start = time.monotonic_ns()
+            two.agent.send(signal.SIGTERM)
+            self.assertEqual(two.agent.child.wait(20), 0)
+            if not cluster.network.has_stalled(start):
+                self.assertLess((time.monotonic_ns() - start) / 1e9, TTL)
+            self.assertEqual([line["event"] for line in two.said()][-2:], ["left", "ended"])
+            holder = one.hold(f"{name}0")
+            self.assertFalse(holder.await_held()[2])
+            holder.release()
+
+
 class Refusals(AgentsTest):
     def refused(self, host, *words, code=3, **changed):
         is_code, said = host.refused_agent(**changed)
@@ -350,10 +369,6 @@ class Refusals(AgentsTest):
         to.write_text("garbage", encoding="utf-8")
         self.refused(self.spare, to, "does not say")
         to.unlink()
-
-    def test_no_etcd(self):
-        self.refused(self.spare, "http://127.0.0.1:1", "Couldn't connect",
-                     etcd="http://127.0.0.1:1")
 
     def test_garbage_in_etcd(self):
         for key in ["epoch", "member/0123456789abcdef", "beat/0123456789abcdef", "member/x"]:

@@ -1,14 +1,18 @@
 // Holds a name of a cluster's domain until its input ends: cluster_holder DOMAIN NAME
-// [shared|stays]
+// [shared|stays|many COUNT]
 //
 // It prints "held TOKEN DIED", then "lost" if it is not certainly alone any more, and "released".
-// One that stays goes on then, so that its thread keeps its slot, until it is killed.
+// One that stays goes on then, so that its thread keeps its slot, until it is killed. With `many`
+// it locks and unlocks NAME0, NAME1 and so on instead, in some threads.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lockflight/domain.hpp"
 
@@ -25,11 +29,29 @@ bool ends_within(int ms) {
   return poll(&input, 1, ms) > 0;
 }
 
+int use_many(const lockflight::domain& in, const std::string& name, int count) {
+  constexpr int at_once = 16;
+  std::vector<std::jthread> threads;
+  for (int first = 0; first < at_once; ++first)
+    threads.emplace_back([&, first] {
+      for (int i = first; i < count; i += at_once) {
+        lockflight::named_lock lock(in, fmt::format("{}{}", name, i));
+        lock.lock();
+        lock.unlock();
+      }
+    });
+  threads.clear();
+  say("used");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const std::string how = argc > 3 ? argv[3] : "";
+  if (how == "many" && argc > 4)
+    return use_many(lockflight::domain::open(argv[1]), argv[2], std::atoi(argv[4]));
   const bool shares = how == "shared";
   lockflight::named_lock lock(lockflight::domain::open(argv[1]), argv[2]);
   if (shares)

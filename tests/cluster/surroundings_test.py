@@ -1,13 +1,19 @@
 """What an agent does if its surroundings fail: nobody reads its log, its disk is full, what it keeps
 beside the domain file is removed, or clients use all threads that its host's domain has room for."""
 
+import http.server
+import io
 import json
 import os
 import resource
+import signal
 import socket
 import stat
+import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 from testbed import Cluster
 from testbed.etcd import base64_of
@@ -101,6 +107,101 @@ class Log(SurroundingsTest):
         holder.release()
 
 
+class SlowEtcd(http.server.ThreadingHTTPServer):
+    """Passes requests on to etcd. A check of a password takes as long as the test says."""
+
+    daemon_threads = True
+    takes = 0
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.endswith("/authenticate") and b'"name":""' not in body:
+                time.sleep(self.server.takes)
+            headers = {name: value for name, value in self.headers.items()
+                       if name in ("Authorization", "Content-Type")}
+            try:
+                if "watch" in self.path:
+                    raise urllib.error.HTTPError(self.path, 404, "", {}, io.BytesIO())
+                with urllib.request.urlopen(urllib.request.Request(
+                        self.server.to + self.path, body, headers), timeout=20) as reply:
+                    status, body = 200, reply.read()
+            except urllib.error.HTTPError as e:
+                status, body = e.code, e.read()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self, to):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        self.to = to
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        """The agent has gone."""
+
+
+class Start(SurroundingsTest):
+    def test_an_agent_waits_for_etcd(self):
+        self.spare.start_agent(etcd="http://127.0.0.1:1")
+        self.addCleanup(self.spare.agent.kill)
+        self.await_said(self.spare, "etcd", "the agent waits for etcd: http://127.0.0.1:1")
+        self.spare.agent.send(signal.SIGTERM)
+        self.assertEqual(self.spare.agent.child.wait(10), 0)
+
+    def test_slow_checks_of_passwords_that_change(self):
+        cluster = Cluster(hosts=1, ttl=2 * TTL)
+        self.addCleanup(cluster.close)
+        cluster.etcd.start()
+        cluster.etcd.await_leader()
+        host, = cluster.hosts
+        for user in ("root", "agent"):
+            cluster.etcd.ask("/v3/auth/user/add", {"name": user, "password": "first"})
+        cluster.etcd.ask("/v3/auth/role/add", {"name": "root"})
+        for user in ("root", "agent"):
+            cluster.etcd.ask("/v3/auth/user/grant", {"user": user, "role": "root"})
+        cluster.etcd.ask("/v3/auth/enable", {})
+        etcd = SlowEtcd(cluster.etcd.members[0].url)
+        self.addCleanup(etcd.server_close)
+        self.addCleanup(etcd.shutdown)
+        etcd.takes = 2  # longer than an agent waits for another answer
+        notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(notes.close)
+        notes.bind(str(cluster.folder / "notify"))
+        notes.settimeout(20)
+        password = cluster.folder / "password"
+        password.write_text("another\n")
+        os.environ["NOTIFY_SOCKET"] = str(cluster.folder / "notify")
+        self.addCleanup(os.environ.pop, "NOTIFY_SOCKET")
+        host.start_agent(**{"etcd": f"http://127.0.0.1:{etcd.server_port}", "user": "agent",
+                            "password-file": password})
+        self.await_said(host, "etcd", "invalid user ID or password")
+        self.assertRegex(notes.recv(4096).decode(),
+                         "^EXTEND_TIMEOUT_USEC=\\d+\nSTATUS=waits for etcd: ")
+        password.write_text("first\n")
+        while "READY=1" not in notes.recv(4096).decode():
+            pass
+        holder = host.hold(self.name)
+        holder.await_held()
+        # The password changes while the agent runs, in etcd before in the file.
+        etcd.takes = 0
+        token = cluster.etcd.ask("/v3/auth/authenticate", {"name": "root", "password": "first"})
+        cluster.etcd.members[0].post("/v3/auth/user/changepw", {
+            "name": "agent", "password": "second"}, headers={"Authorization": token["token"]})
+        self.await_said(host, "etcd", "cannot authenticate")
+        password.write_text("second\n")
+        self.await_said(host, "etcd", "etcd answers again")
+        time.sleep(2 * TTL)
+        self.assertIsNone(holder.said("lost"))
+        holder.release()
+
+
 class Disk(SurroundingsTest):
     def keep_from_being_written(self, path):
         """A folder in the place of the new file. (Root may write to any folder.)"""
@@ -188,6 +289,49 @@ class Slots(SurroundingsTest):
         code, said = self.spare.refused_agent(slots=2)
         self.assertEqual((code, said),
                          (2, "lockflight agent: --slots '2' (accepted: a whole number from 3 to 4095)\n"))
+
+
+class TimeNamespaces(SurroundingsTest):
+    def setUp(self):
+        super().setUp()
+        namespace = self.one.popen(["unshare", "--time", "--boottime", "1000", "--fork",
+                                    "sh", "-c", "echo $$; exec cat"])
+        pid = namespace.stdout.readline().strip()
+        if not pid.isdigit():
+            self.skipTest(f"no time namespace can be made here: {pid}")
+        self.there = ("nsenter", "--time", "--no-fork", "--target", pid)
+        self.run = ("run", "--domain", f"etcd:{DOMAIN}", "--timeout", "5", self.name, "--", "true")
+
+    def assert_refused(self, answer):
+        code, said = answer
+        self.assertEqual(code, 3, said)
+        self.assertIn("reads its clock in time namespace time:[", said)
+        self.assertIn("'nsenter --time --target PID-OF-THE-AGENT'", said)
+
+    def test_a_client_in_another_one_is_refused(self):
+        self.assert_refused(self.one.lockflight(*self.run, under=self.there))
+        self.assert_refused(
+            self.one.lockflight("agent", "status", "--domain", DOMAIN, under=self.there))
+        self.assertEqual(self.one.lockflight(*self.run), (0, ""))
+
+    def test_an_agent_in_another_one_serves_those_that_are_in_it(self):
+        members = [*shared.hosts]
+        self.addCleanup(shared.await_members, [self.one, self.two])
+        self.addCleanup(lambda: self.spare.agent.kill())
+        self.spare.start_agent_under(*self.there)
+        shared.await_members(members)
+        self.assert_refused(self.spare.lockflight(*self.run))
+        self.assertEqual(self.spare.lockflight(*self.run, under=self.there), (0, ""))
+        # The next agent is outside. What the deadline says is of a clock that is 1000 s ahead.
+        before = self.spare.status()["incarnation"]
+        self.spare.agent.kill()
+        self.spare.start_agent()
+        self.spare.wait_until(lambda: self.spare.status()["incarnation"] > before, 10,
+                              "a new member")
+        shared.await_members(members)
+        self.assertEqual(self.spare.lockflight(*self.run), (0, ""))
+        code, said = self.spare.lockflight("agent", "status", "--domain", DOMAIN)
+        self.assertRegex(said, r"certainly for [01]\.\d s more")
 
 
 class Status(SurroundingsTest):

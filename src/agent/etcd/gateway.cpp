@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,15 +25,21 @@ std::string checked_endpoint(std::string url) {
   return url;
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    (void)json(text).dump();
+  } catch (const json::exception&) {
+    return false;
+  }
+  return true;
+}
+
 etcd_options checked(etcd_options options) {
   if (options.endpoints.empty())
     throw std::invalid_argument("etcd has no endpoint; expected http://HOST:PORT or https://...");
   for (std::string& each : options.endpoints) each = checked_endpoint(std::move(each));
-  try {
-    (void)json::array({options.user, options.password}).dump();
-  } catch (const json::exception&) {
+  if (!is_utf8(options.user) || !is_utf8(options.password))
     throw std::invalid_argument("etcd's user or password is not UTF-8");
-  }
   return options;
 }
 
@@ -45,12 +52,19 @@ std::string message_in(const std::string& body) {
   return body.empty() ? "no reason given" : in_quotes(body, 120);
 }
 
+constexpr milliseconds longest_password_check{10'000};
+
 /// An etcd_error of one endpoint, and what it means for the request.
 struct failed_exchange {
   fate request;
   std::string text;
   bool is_final = false;  // another endpoint would say the same
+  bool is_about_password = false;
 };
+
+bool is_about_password(const std::string& text) {
+  return text.find("invalid user ID or password") != text.npos;
+}
 
 bool is_about_token(const std::string& text) {
   return text.find("invalid auth token") != text.npos ||
@@ -74,6 +88,13 @@ failed_exchange failure_of(const http_reply& reply) {
 }
 
 }  // namespace
+
+std::string password_in(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
 
 bool is_endpoint(std::string_view url) {
   while (url.ends_with('/')) url.remove_suffix(1);
@@ -140,7 +161,7 @@ json etcd_gateway::at_each_endpoint(const attempt& what) {
       return at_endpoint(what, {half, what.how == sending::once ? until : half});
     } catch (const failed_exchange& failed) {
       all += fmt::format("{}{}{}: {}", all.empty() ? "" : "; ", endpoint(), what.path, failed.text);
-      if (failed.is_final) throw etcd_error(failed.request, all);
+      if (failed.is_final) throw etcd_error(failed.request, all, failed.is_about_password);
       current_ = (current_ + 1) % many;
       if (failed.request == fate::unknown) request = fate::unknown;
       if (request == fate::unknown && what.how == sending::once) break;
@@ -154,7 +175,7 @@ json etcd_gateway::at_each_endpoint(const attempt& what) {
 json etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
   const bool wants_token = what.has_token && !options_.user.empty();
   const bool had_token = !token_.empty();
-  if (wants_token && !had_token && !is_open_) authenticate({until.connected, until.connected});
+  if (wants_token && !had_token && !is_open_) authenticate(until);
   try {
     return exchange(what, until);
   } catch (const failed_exchange& failed) {
@@ -165,21 +186,48 @@ json etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
     token_.clear();
     is_open_ = false;
   }
-  authenticate({until.connected, until.connected});
+  authenticate(until);
   return exchange(what, until);
 }
 
-void etcd_gateway::authenticate(const limits& until) {
+json etcd_gateway::ask_for_token(const limits& until) {
   const std::string path = authenticate_path;
   const json credentials{{"name", options_.user}, {"password", options_.password}};
+  return exchange({path, credentials.dump(), sending::repeatable, nullptr, milliseconds(0), false},
+                  until);
+}
+
+/// Whether the file has another password than etcd has refused.
+bool etcd_gateway::has_new_password() {
+  if (options_.password_file.empty()) return false;
+  std::string now = password_in(options_.password_file);
+  if (now.empty() || now == options_.password || !is_utf8(now)) return false;
+  options_.password = std::move(now);
+  return true;
+}
+
+/// A check of a password takes etcd a while on purpose, and longer if it is busy. The request that
+/// the token is for may have no time left then: the next one has the token.
+void etcd_gateway::authenticate(const limits& until) {
+  const milliseconds limit = std::max(options_.limit, password_limit_);
+  const limits of_check{until.connected, std::max(until.connected, clock::now() + password_limit_)};
   try {
-    const json reply = exchange(
-        {path, credentials.dump(), sending::repeatable, nullptr, milliseconds(0), false}, until);
+    json reply;
+    try {
+      reply = ask_for_token(of_check);
+    } catch (const failed_exchange& failed) {
+      if (failed.request == fate::unknown)
+        password_limit_ = std::min(2 * limit, longest_password_check);
+      if (!is_about_password(failed.text) || !has_new_password()) throw;
+      reply = ask_for_token(of_check);
+    }
     token_ = reply.value("token", "");
     // The token becomes part of a header.
     const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
     if (token_.empty() || !std::all_of(token_.begin(), token_.end(), is_printable))
       throw failed_exchange{fate::unreached, "etcd gave no token"};
+    if (clock::now() >= until.connected)
+      throw failed_exchange{fate::unreached, "etcd took long, and the request was not sent"};
   } catch (failed_exchange& failed) {
     if (failed.text.find("authentication is not enabled") != std::string::npos) {
       is_open_ = true;
@@ -187,6 +235,7 @@ void etcd_gateway::authenticate(const limits& until) {
     }
     // Nothing is known to have happened to the request that this is for: it has not been sent.
     if (failed.request == fate::unknown) failed.request = fate::unreached;
+    failed.is_about_password = !options_.password_file.empty() && is_about_password(failed.text);
     failed.text =
         fmt::format("the user {} cannot authenticate: {}", in_quotes(options_.user), failed.text);
     throw;

@@ -30,21 +30,30 @@ enum class fate : std::uint8_t {
 /// The message has the URL of each endpoint that was tried, and what went wrong there.
 class etcd_error : public std::runtime_error {
  public:
-  etcd_error(fate of, const std::string& text) : std::runtime_error(text), fate_(of) {}
+  etcd_error(fate of, const std::string& text, bool is_about_password = false)
+      : std::runtime_error(text), fate_(of), is_about_password_(is_about_password) {}
   [[nodiscard]] fate request() const { return fate_; }
+  /// Whether the same request may be answered later: etcd may come, or be quicker, or the file may
+  /// get the password that etcd has.
+  [[nodiscard]] bool may_pass() const { return fate_ != fate::refused || is_about_password_; }
 
  private:
   fate fate_;
+  bool is_about_password_;
 };
 
 /// Whether `url` is http://HOST:PORT or https://HOST:PORT, perhaps with slashes behind it.
 [[nodiscard]] bool is_endpoint(std::string_view url);
+
+/// The first line of the file; empty if there is none.
+[[nodiscard]] std::string password_in(const std::string& file);
 
 struct etcd_options {
   /// http://HOST:PORT or https://HOST:PORT
   std::vector<std::string> endpoints;
   std::string user;  ///< empty: none
   std::string password;
+  std::string password_file;  ///< read again when etcd refuses the password; empty: none
   tls_files tls;
   /// For a request at all endpoints together.
   std::chrono::milliseconds limit{1'500};
@@ -93,11 +102,16 @@ class etcd_gateway {
   [[nodiscard]] nlohmann::json at_endpoint(const attempt& what, const limits& until);
   [[nodiscard]] nlohmann::json exchange(const attempt& what, const limits& until);
   void authenticate(const limits& until);
+  [[nodiscard]] nlohmann::json ask_for_token(const limits& until);
+  [[nodiscard]] bool has_new_password();
 
   etcd_options options_;
   http_client client_;
   std::size_t current_ = 0;
   std::string token_;
+  /// How long a password check may take; 0: as long as any request. An etcd that has not answered
+  /// in time gets more the next time.
+  std::chrono::milliseconds password_limit_{0};
   bool is_open_ = false;  // etcd has said that it knows no users
 };
 

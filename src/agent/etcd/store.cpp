@@ -67,14 +67,31 @@ void etcd_store::run() {
 }
 
 void etcd_store::carry_out(const submitted& what) {
-  etcd_answer got;
-  try {
-    got = client_.carry_out(what.what, options_.self, options_.place);
-  } catch (const std::exception& e) {
-    return has_failed(e.what());
-  }
+  const auto got = answer_to(what);
+  if (!got) return;
   if (std::exchange(is_in_trouble_, false)) events_.recovered();
-  events_.answered(what.number, got.what, got.view);
+  events_.answered(what.number, got->what, got->view);
+}
+
+/// Nothing if there is none, or if the state machine does not wait for it any more.
+std::optional<etcd_answer> etcd_store::answer_to(const submitted& what) {
+  constexpr int tries = 8;
+  const auto until = std::chrono::steady_clock::now() + patience_;
+  for (;;) {
+    try {
+      return client_.carry_out(what.what, options_.self, options_.place);
+    } catch (const etcd_error& e) {
+      has_failed(e.what());
+      if (e.request() != fate::unreached) return std::nullopt;
+    } catch (const std::exception& e) {
+      has_failed(e.what());
+      return std::nullopt;
+    }
+    std::unique_lock guard(mutex_);
+    const auto next = std::chrono::steady_clock::now() + patience_ / tries;
+    if (next >= until || has_work_.wait_until(guard, next, [&] { return is_over_; }))
+      return std::nullopt;
+  }
 }
 
 void etcd_store::has_failed(const std::string& why) {

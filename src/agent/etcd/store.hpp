@@ -2,6 +2,7 @@
 // the keys of its domain.
 //
 // Transactions are carried out one after the other, in the order in which they were submitted. One
+// that no etcd has got is sent again soon, since its agent's time is short after an outage. One
 // that etcd refuses, or of which nobody knows, has no answer, and is not sent again: the agent's
 // state machine gives up waiting, reads all keys, and decides anew.
 #pragma once
@@ -59,7 +60,10 @@ class etcd_store {
   /// How long a transaction waits for a reply. Before the first one is submitted. The state machine
   /// does not wait longer than its patience, and what is submitted next would wait behind an
   /// endpoint that says nothing.
-  void limit_to(std::chrono::milliseconds patience) { client_.limit_to(patience); }
+  void limit_to(std::chrono::milliseconds patience) {
+    patience_ = patience;
+    client_.limit_to(patience);
+  }
 
   // ---- requests that block, from any thread ----
   // The requests of etcd_client, which throw what it throws.
@@ -92,11 +96,13 @@ class etcd_store {
 
   void run();
   void carry_out(const submitted& what);
+  [[nodiscard]] std::optional<etcd_answer> answer_to(const submitted& what);
   void has_failed(const std::string& why);
 
   etcd_store_options options_;
   etcd_events events_;
   etcd_client client_;  // of the thread
+  std::chrono::milliseconds patience_{0};
   bool is_in_trouble_ = false;
 
   std::mutex blocking_mutex_;  // of the next one

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "domain/membership/machine_clock.hpp"
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/domain.hpp"
@@ -40,9 +41,18 @@ domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
       me_(detail::attach_thread(file_)),
       records_(records_path_of(*file_)) {}
 
-session_number domain_words::next_session(session_number confirmed) {
-  header().confirmed_session = confirmed;
-  return header().last_session = random_number();
+void domain_words::begin_with_own_clock(instant ttl) {
+  const std::uint64_t ours = detail::time_space();
+  const std::uint64_t before = header().time_space;
+  // An agent of an earlier version has not said which clock it reads. The number of a namespace
+  // that has ended may be that of another one now: its deadline may be too far ahead, by our clock.
+  const bool is_other = before != 0 && before != ours;
+  if (is_other || deadline() > detail::boot_time() + ttl) {
+    set_deadline(0);
+    set_registered(0);
+    wake_clients();
+  }
+  header().time_space = ours;
 }
 
 void domain_words::wake_clients() {

@@ -23,6 +23,10 @@ class domain_words final : public host_words {
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
+  /// Deadlines are of this process's clock from now on. If the one that stands there is of another
+  /// one, nobody is valid by it, and the host becomes a new member. Before the agent reads the
+  /// keys.
+  void begin_with_own_clock(instant ttl);
   /// Whether a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
   /// Clients that wait read the deadline again.

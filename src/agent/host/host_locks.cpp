@@ -129,17 +129,21 @@ bool host_locks::take_now(const std::string& name, mode as) {
   return true;
 }
 
+std::unique_ptr<host_locks::worker> host_locks::idle_worker() {
+  if (idle_.empty()) return std::make_unique<worker>(file_, taken_);
+  auto its = std::move(idle_.back());
+  idle_.pop_back();
+  return its;
+}
+
 bool host_locks::take(const std::string& name, mode as) {
   if (take_now(name, as)) return true;
-  std::unique_ptr<worker>& its = busy_[name];
-  if (its) return false;  // it is waited for already
-  if (idle_.empty()) {
-    its = std::make_unique<worker>(file_, taken_);
-  } else {
-    its = std::move(idle_.back());
-    idle_.pop_back();
-  }
-  its->take(name, as);
+  if (busy_.contains(name)) return false;  // it is waited for already
+  // More threads than slots would wait for a slot.
+  if (busy_.size() >= file_->header().slots)
+    delayed_.emplace_back(name, as);
+  else
+    (busy_[name] = idle_worker())->take(name, as);
   return false;
 }
 
@@ -156,6 +160,10 @@ void host_locks::release(const std::string& name) {
   constexpr std::size_t most_idle = 16;
   if (idle_.size() < most_idle) idle_.push_back(std::move(its->second));
   busy_.erase(its);
+  if (delayed_.empty()) return;
+  const auto [next, as] = std::move(delayed_.front());
+  delayed_.pop_front();
+  (busy_[next] = idle_worker())->take(next, as);
 }
 
 }  // namespace lockflight::cluster

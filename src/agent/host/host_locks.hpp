@@ -1,13 +1,15 @@
 // Acquires locks of this host for its agent, which waits for nobody itself (docs/cluster.md,
 // "Revocation"). A lock that is free is taken at once, by the agent's own thread.
-// Each lock that is waited for has a thread and a slot of its own: a bounded number of them could
-// all wait for holders that wait for another name.
+// Each lock that is waited for has a thread and a slot of its own, as long as the domain has slots:
+// fewer of them could all wait for holders that wait for another name.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/core/terms.hpp"
@@ -44,12 +46,14 @@ class host_locks {
   };
 
   [[nodiscard]] bool take_now(const std::string& name, mode as);
+  [[nodiscard]] std::unique_ptr<worker> idle_worker();
 
   std::shared_ptr<detail::domain_file> file_;
   std::shared_ptr<detail::attachment> me_;  // of the thread that calls
   std::map<std::string, held_lock> held_;   // by that thread
   std::function<void(const std::string& name)> taken_;
   std::map<std::string, std::unique_ptr<worker>> busy_;  // by the name of the lock
+  std::deque<std::pair<std::string, mode>> delayed_;     // until a thread is not busy any more
   std::vector<std::unique_ptr<worker>> idle_;
 };
 

@@ -2,9 +2,9 @@
 // the other hosts take it off the members and go on.
 //
 // Nothing tells a slow clock from a fast one on one host alone; the rates of two hosts may differ
-// by a tenth, for which the time to live has room. A clock that stands still is found out in two
-// ways: a timer of another clock (CLOCK_MONOTONIC) ends, or a thousand events come, each of which
-// takes a microsecond at the least.
+// by five percent, for which the time to live has room. A clock that stands still is found out in
+// two ways: a timer of another clock (CLOCK_MONOTONIC) ends, or a thousand events come, each of
+// which takes a microsecond at the least.
 #pragma once
 
 #include <fmt/format.h>

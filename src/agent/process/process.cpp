@@ -95,11 +95,6 @@ void agent_process::carry_out(const effects& out) {
     store_->submit(each);
   }
   for (const std::string& name : out.host_locks_released) locks_->release(name);
-  std::vector<std::string> taken_now;
-  for (const wanted_host_lock& each : out.host_locks_wanted) {
-    ++counts_.revocations;
-    if (locks_->take(each.name, each.as)) taken_now.push_back(each.name);
-  }
   if (out.wakes_clients) words_.wake_clients();
   if (out.stops == stop::replaced) end_with("another agent of this host has taken its place");
   if (out.stops == stop::copied)
@@ -116,7 +111,12 @@ void agent_process::carry_out(const effects& out) {
     return end();
   }
   set_timer();
-  for (const std::string& name : taken_now) lock_taken(name);
+  // What follows from one lock releases it before the next one is taken: a thread can hold a few
+  // robust locks at a time, and a host that leaves gives back all its names at once.
+  for (const wanted_host_lock& each : out.host_locks_wanted) {
+    ++counts_.revocations;
+    if (locks_->take(each.name, each.as)) lock_taken(each.name);
+  }
 }
 
 void agent_process::lock_taken(const std::string& name) {

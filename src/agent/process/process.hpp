@@ -12,6 +12,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "agent/process/clock_watch.hpp"
 #include "agent/process/journal.hpp"
 #include "agent/process/questions.hpp"
+#include "agent/process/start_signals.hpp"
 #include "agent/process/status.hpp"
 #include "agent/process/store_identity.hpp"
 #include "cluster/core/agent.hpp"
@@ -56,8 +58,9 @@ struct agent_error : std::runtime_error {
 
 class agent_process {
  public:
-  /// Finds out whether the agent may start. Throws agent_error, domain_error, etcd_error,
-  /// bad_entry, std::invalid_argument or std::runtime_error.
+  /// Finds out whether the agent may start. Waits for an etcd that does not answer, or that refuses
+  /// the password of a file. Throws told_to_end, agent_error, domain_error, etcd_error, bad_entry,
+  /// std::invalid_argument or std::runtime_error.
   agent_process(const agent_options& options, const journal& log);
   agent_process(const agent_process&) = delete;
   agent_process& operator=(const agent_process&) = delete;
@@ -69,6 +72,7 @@ class agent_process {
 
  private:
   // ---- start (process_start.cpp) ----
+  void await_etcd(const std::function<void()>& what);
   void start_store();
   void agree_on_ttl();
   void start_links();
@@ -118,6 +122,7 @@ class agent_process {
   const agent_options options_;
   const journal& log_;
   asio::io_context io_;
+  std::optional<start_signals> start_signals_;  // until the agent runs
   store_identity_file identity_file_;
   std::optional<store_identity> identity_;  // as it was seen last
   bool was_checked_ = false;                // since this agent started
@@ -125,6 +130,7 @@ class agent_process {
   bool has_warned_of_note_ = false;         // that they are not
   std::shared_ptr<detail::domain_file> file_;
   domain_words words_;
+  domain_secret secret_{};
   timing times_;
   member_place place_;
   std::optional<agent> core_;

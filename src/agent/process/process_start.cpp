@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "agent/process/process.hpp"
+#include "agent/process/service_manager.hpp"
 #include "base/ignored_signal.hpp"
 #include "domain/cluster/agent_bell.hpp"
 
@@ -41,6 +42,7 @@ double seconds(milliseconds of) { return static_cast<double>(of.count()) / 1'000
 agent_process::agent_process(const agent_options& options, const journal& log)
     : options_(options),
       log_(log),
+      start_signals_(std::in_place),
       identity_file_(options.state_folder, options.domain),
       identity_(identity_file_.read()),
       file_(open_file(options)),
@@ -50,11 +52,36 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   signals_.add(SIGINT);
   if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
   start_store();
-  agree_on_ttl();
+  await_etcd([this] {
+    agree_on_ttl();
+    secret_ = store_->secret();
+  });
+  words_.begin_with_own_clock(times_.ttl);
   core_.emplace(words_.self(), times_, words_);
   locks_.emplace(file_, [this](const std::string& name) {
     asio::post(io_, [this, name] { lock_taken(name); });
   });
+  start_signals_.reset();
+}
+
+/// Repeats requests until etcd answers them: it may begin after the agent, or be slow. It may also
+/// have a new password before the file has it.
+void agent_process::await_etcd(const std::function<void()>& what) {
+  constexpr milliseconds first_pause{200}, longest_pause{5'000};
+  std::string said;
+  for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+    try {
+      what();
+      break;
+    } catch (const etcd_error& e) {
+      if (!e.may_pass()) throw;
+      if (e.what() != said) log_.warn("etcd", std::string("the agent waits for etcd: ") + e.what());
+      said = e.what();
+    }
+    notify_service_manager(extends_start + ("\nSTATUS=waits for etcd: " + said));
+    start_signals_->pause(pause);
+  }
+  if (!said.empty()) log_.info("etcd", "etcd answers, and the agent goes on");
 }
 
 void agent_process::start_store() {
@@ -84,12 +111,19 @@ void agent_process::start_store() {
   };
   store_.emplace(etcd_store_options{options_.etcd, options_.domain, words_.self(), place_},
                  std::move(events));
-  const etcd_status etcd = store_->ping();
-  if (!store_->has_authentication())
+  etcd_status etcd;
+  bool is_open = false;
+  std::shared_ptr<const etcd_view> view;
+  await_etcd([&] {
+    etcd = store_->ping();
+    is_open = !store_->has_authentication();
+    view = store_->read_view();
+  });
+  if (is_open)
     log_.warn("open_etcd",
               "etcd asks for no user and password: whoever reaches it can take any lock",
               {{"endpoint", etcd.endpoint}});
-  check_identity(*store_->read_view());
+  check_identity(*view);
 }
 
 /// All agents of a domain have the same TTL: a member is taken off after that of the others. The
@@ -116,7 +150,7 @@ void agent_process::agree_on_ttl() {
                       seconds(given), seconds(agreed)));
   }
   times_.ttl = std::chrono::microseconds(agreed).count();
-  times_.margin = times_.ttl / 10;
+  times_.margin = times_.ttl / 20;
   times_.stagger = times_.ttl / 100;
   times_.longest_absence = 16 * times_.ttl;
   times_.keep = std::chrono::microseconds(options_.keep).count();
@@ -130,7 +164,7 @@ void agent_process::start_links() {
   made.agent = words_.last_agent();
   made.domain = options_.domain;
   made.address = options_.listen;
-  made.key = store_->secret();
+  made.key = secret_;
   made.options.keep_alive = milliseconds(times_.ttl / 8 / 1'000);
   link_callbacks calls;
   calls.received = [this](const message& what) {

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "agent/process/process.hpp"
+#include "agent/process/service_manager.hpp"
 #include "base/replaced_file.hpp"
 #include "domain/cluster/agent_bell.hpp"
 #include "domain/cluster/elsewhere.hpp"
@@ -15,6 +16,7 @@ namespace lockflight::cluster {
 void agent_process::look_after_files() {
   constexpr auto period = std::chrono::seconds(1);
   if (!options_.metrics_file.empty()) write_metrics();
+  if (core_->epoch() == 0) notify_service_manager(extends_start);
   if (!file_->is_current()) return end_with(file_->place().path + ": has been removed");
   try {
     make_sockets_again();

@@ -15,6 +15,9 @@
 
 namespace lockflight::cluster {
 
+/// The service manager gives an agent that has not begun yet a minute more, whatever it was set to.
+inline const std::string extends_start = "EXTEND_TIMEOUT_USEC=60000000";
+
 inline void notify_service_manager(std::string_view what) {
   const char* const given = secure_getenv("NOTIFY_SOCKET");
   if (given == nullptr) return;

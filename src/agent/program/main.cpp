@@ -21,6 +21,8 @@ int run_agent(const tool::arguments& given) {
     cluster::agent_process(options, log).run();
   } catch (const tool::usage_error&) {
     throw;
+  } catch (const cluster::told_to_end& e) {
+    log.info("ended", e.what());
   } catch (const std::exception& e) {
     log.fail("ended", e.what());
     return 3;

@@ -112,14 +112,6 @@ class settings {
   std::map<std::string, setting> all_;
 };
 
-std::string first_line_of(const setting& file) {
-  std::ifstream in(file.text);
-  std::string line;
-  if (!std::getline(in, line) && line.empty())
-    throw refuse(file.from, file.text, "a file with a password");
-  return line;
-}
-
 cluster::etcd_options etcd_from(const settings& from) {
   cluster::etcd_options made;
   const setting* const urls = from.find("--etcd");
@@ -131,8 +123,11 @@ cluster::etcd_options etcd_from(const settings& from) {
     if (!cluster::is_endpoint(each))
       throw refuse(urls->from, each, "http://HOST:PORT or https://HOST:PORT");
   made.user = from.text("--user", "");
-  if (const setting* const file = from.find("--password-file"))
-    made.password = first_line_of(*file);
+  if (const setting* const file = from.find("--password-file")) {
+    made.password_file = file->text;
+    made.password = cluster::password_in(file->text);
+    if (made.password.empty()) throw refuse(file->from, file->text, "a file with a password");
+  }
   if (const setting* const user = from.find("--user"); user != nullptr && made.password.empty())
     throw refuse(user->from, user->text, "with --password-file");
   made.tls.authority = from.text("--ca", "");

@@ -88,6 +88,7 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const std::string name = std::string(detail::cluster_prefix) + domain;
   const auto file = detail::domain_file::open(name, {}, false);
   const bool runs = file->has_agent();
+  if (runs) detail::require_agents_clock(*file);
   const cluster::instant now = detail::boot_time();
   const cluster::instant left = file->cluster().deadline - now;
   const bool is_member = runs && left > 0;

@@ -12,8 +12,8 @@ namespace lockflight::cluster {
 struct timing {
   instant ttl = 10'000'000;
   /// By how much the deadline is earlier than the TTL. It covers the difference in the rates of two
-  /// clocks, and the time that it takes to end a command.
-  instant margin = 1'000'000;
+  /// clocks, of five percent.
+  instant margin = 500'000;
   /// How far members stand apart that would propose the same change.
   instant stagger = 100'000;
   /// A name that no client of the host has used for that long is given back; 0: never.
@@ -23,17 +23,22 @@ struct timing {
   /// The most that a host waits before it joins again, if it was evicted again and again.
   instant longest_absence = 16 * 10'000'000;
 
-  [[nodiscard]] instant period() const { return ttl / 3; }
+  /// The renewals. An outage of etcd may begin just before one, so a long period would leave
+  /// holders little of the TTL.
+  [[nodiscard]] instant period() const { return ttl / 12; }
   /// After which an answer is not waited for any more.
   [[nodiscard]] instant patience() const { return ttl / 6; }
-  /// An agent that etcd answers reads at least so often.
-  [[nodiscard]] instant reads_within() const { return period() + patience(); }
+  /// An agent that etcd answers reads at least so often, also if it does not answer one or two
+  /// renewals.
+  [[nodiscard]] instant reads_within() const { return ttl / 2; }
   /// An agent sees two changes of the beat of a member that renews at most so far apart. (!) If
   /// both renew at about the same moments, it sees the other's renewal now before its own one and
-  /// now after it, so two periods lie between. The rest is for clocks that differ, and for answers.
-  /// The rest is small, since the complaints of a host that was stopped for no longer than this
-  /// count.
-  [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 8; }
+  /// now after it, so two periods lie between. The rest is for renewals without an answer. It is
+  /// not more, since the complaints of a host that was stopped for no longer than this count.
+  [[nodiscard]] instant sees_beats_within() const { return 2 * ttl / 3 + patience() / 8; }
+  /// A complaint counts after that: each member has found out whom it hears, has said so with a
+  /// renewal, and has read what the others say.
+  [[nodiscard]] instant complains_within() const { return 2 * ttl / 3; }
   /// A host that has been a member for that long is one that the others hear.
   [[nodiscard]] instant proves_itself_within() const { return 8 * ttl; }
 };

@@ -216,7 +216,8 @@ std::map<member_id, int> membership::complaints(instant now) const {
     // others have not said yet that they hear it again.
     return latest_->epoch->what.find(id) != nullptr && has_key(id) && beat != beats_.end() &&
            now - beat->second.since <= times_.sees_beats_within() &&
-           now - beat->second.steady_since >= 2 * times_.period() && !latest_->find(id)->evicted;
+           now - beat->second.steady_since >= times_.complains_within() &&
+           !latest_->find(id)->evicted;
   };
   std::map<member_id, int> many;
   for (const auto& [by, keys] : latest_->members) {
@@ -255,13 +256,13 @@ int membership::members_that_hear(member_id id) const {
 /// complaints, by it and about it, is evicted: its renewals compare that it is not.
 std::optional<transaction> membership::eviction(instant now) {
   const auto all = latest_->epoch ? complaints(now) : std::map<member_id, int>();
-  // The first complaint says little. When two periods are over, each member has said whom it
-  // misses. It is the same after each change of the epoch, an eviction among them.
+  // The first complaint says little. A while later each member has said whom it misses. It is the
+  // same after each change of the epoch, an eviction among them.
   if (all.empty()) complained_.reset();
   if (all.empty()) return std::nullopt;
   if (!complained_ || complained_->changed != latest_->epoch->changed)
     complained_ = {latest_->epoch->changed, now, now};
-  if (now - complained_->since < 2 * times_.period()) return std::nullopt;
+  if (now - complained_->since < times_.complains_within()) return std::nullopt;
   member_id victim = 0;
   std::pair<int, revision> most;
   for (const auto& [id, many] : all) {

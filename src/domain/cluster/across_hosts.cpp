@@ -11,6 +11,9 @@ namespace {
 /// By how much the coarse clock may be late, in microseconds: some of its ticks, since a processor
 /// that ticks for all may be held up. The clock of deadlines is read if less than that is left.
 constexpr cluster::instant coarse_clock_is_late = 100'000;
+/// How often a handle that is in use finds out whether its process has moved to another time
+/// namespace.
+constexpr std::uint64_t check_clock_every_ns = 100'000'000;
 
 }  // namespace
 
@@ -30,6 +33,14 @@ bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline 
   return false;
 }
 
+void across_hosts::check_clock(std::uint64_t coarse_ns) {
+  const std::uint64_t of_agent = file_.cluster().time_space;
+  if (of_agent == time_space_ && coarse_ns - clock_checked_ns_ < check_clock_every_ns) return;
+  require_agents_clock(file_);
+  time_space_ = of_agent;
+  clock_checked_ns_ = coarse_ns;
+}
+
 cluster::instant across_hosts::boot_time_at(std::uint64_t coarse_ns) {
   if (coarse_ns == read_in_tick_ && words_.deadline() - read_ > coarse_clock_is_late) return read_;
   read_in_tick_ = coarse_ns;
@@ -41,7 +52,10 @@ bool across_hosts::go_on(domain_port& port, rma::deadline until, std::uint64_t c
   std::optional<words_seen> before;
   for (;;) {
     cluster::instant now = 0;
-    if (acquire_->reads_clock()) now = before ? boot_time() : boot_time_at(coarse_ns);
+    if (acquire_->reads_clock()) {
+      check_clock(coarse_ns);
+      now = before ? boot_time() : boot_time_at(coarse_ns);
+    }
     switch (acquire_->step(now)) {
       case acquire::next::step:
         continue;

@@ -56,6 +56,8 @@ class across_hosts {
 
   /// Continues the acquire. Returns whether the participant holds now.
   [[nodiscard]] bool go_on(domain_port& port, rma::deadline until, std::uint64_t coarse_ns);
+  /// Throws domain_error (system) if the deadline is of another clock than this process reads.
+  void check_clock(std::uint64_t coarse_ns);
   /// The time, or an earlier one of the same tick if the deadline is not near.
   [[nodiscard]] cluster::instant boot_time_at(std::uint64_t coarse_ns);
   void give_up(domain_port& port);
@@ -79,6 +81,9 @@ class across_hosts {
   words_in_file words_;
   std::optional<acquire> acquire_;
   std::uint64_t token_ = 0;
+  // The time namespace of the agent, when this process was found to be in the same one, and when.
+  std::uint64_t time_space_ = UINT64_MAX;
+  std::uint64_t clock_checked_ns_ = 0;
   // When the clock was read last.
   cluster::instant read_ = 0;
   std::uint64_t read_in_tick_ = 0;

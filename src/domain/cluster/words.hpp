@@ -72,6 +72,11 @@ struct state_word : rma::packed<state_word> {
   return cluster::instant{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
+/// Whether this process reads other clocks than the agent of its host, as far as both know theirs.
+[[nodiscard]] bool reads_other_clock(const domain_file& file);
+/// Throws domain_error (system) if it does: it would take a deadline for an earlier or a later one.
+void require_agents_clock(const domain_file& file);
+
 /// The words of the lock with that first line, as cluster::acquire uses them.
 class words_in_file {
  public:

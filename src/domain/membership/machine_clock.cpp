@@ -15,10 +15,12 @@ ino_t inode_of(const char* space) {
 
 }  // namespace
 
+std::uint64_t time_space() noexcept { return inode_of("/proc/self/ns/time"); }
+
 std::int64_t clock_shift_ns() noexcept {
-  // The file describes the namespace of our children, which is ours unless we have made another one
-  // for them.
-  const ino_t ours = inode_of("/proc/self/ns/time");
+  // The file is about the namespace of our children, which is ours unless we have made them another
+  // one.
+  const std::uint64_t ours = time_space();
   if (ours == 0 || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
   try {
     std::ifstream file("/proc/self/timens_offsets");

@@ -9,6 +9,10 @@ namespace lockflight::detail {
 /// By how much the clock of this process is ahead of the machine's; 0 if /proc does not say.
 [[nodiscard]] std::int64_t clock_shift_ns() noexcept;
 
+/// The number of the namespace of time whose clocks this process reads; 0 if /proc does not say, or
+/// the kernel has no such namespaces.
+[[nodiscard]] std::uint64_t time_space() noexcept;
+
 /// A moment of this process's clock on that of the machine, and back. 0 stays 0: not known.
 [[nodiscard]] constexpr std::uint64_t to_machine(std::uint64_t own_ns, std::int64_t shift_ns) {
   return own_ns == 0 ? 0 : own_ns - static_cast<std::uint64_t>(shift_ns);

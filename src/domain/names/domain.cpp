@@ -29,12 +29,13 @@ domain domain::open(std::string_view name, const domain_options& what) {
   auto file = detail::domain_file::open(name, what, true);
   // The agent may be about to be started again as long as the deadline is ahead.
   if (file->is_of_cluster() && !file->has_agent() &&
-      file->cluster().deadline <= detail::boot_time())
+      (file->cluster().deadline <= detail::boot_time() || detail::reads_other_clock(*file)))
     throw domain_error(domain_error::reason::missing,
                        "domain " + file->name() + ": its agent does not run on this host (" +
                            file->place().path + "; lockflight agent --domain " +
                            file->name().substr(detail::cluster_prefix.size()) +
                            " --etcd URL starts it)");
+  if (file->is_of_cluster()) detail::require_agents_clock(*file);
   detail::mark_earlier_images(*file);
   return domain(std::move(file));
 }

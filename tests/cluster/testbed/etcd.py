@@ -27,8 +27,8 @@ class Member:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
-    def post(self, path, body, timeout=2):
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode())
+    def post(self, path, body, timeout=2, headers=None):
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers or {})
         with urllib.request.urlopen(request, timeout=timeout) as reply:
             return json.load(reply)
 

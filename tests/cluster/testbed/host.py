@@ -66,8 +66,8 @@ class Host:
     def start_agent(self, **changed):
         self.agent = Process(self.agent_command(**changed), self.log, self.environment)
 
-    def start_agent_under(self, program):
-        self.agent = Process([program, *self.agent_command()], self.log, self.environment)
+    def start_agent_under(self, *program):
+        self.agent = Process([*program, *self.agent_command()], self.log, self.environment)
 
     def start_agent_with_a_clock_that_stops(self, file):
         """From when that file is there."""
@@ -140,9 +140,9 @@ class Host:
         """lockflight run on this host: (exit code, output)."""
         return self.lockflight("run", "--domain", f"etcd:{DOMAIN}", *options, name, "--", *command)
 
-    def lockflight(self, *words):
-        """lockflight on this host: (exit code, output)."""
-        process = self.popen([PROGRAM, *words])
+    def lockflight(self, *words, under=()):
+        """lockflight on this host, perhaps started by another program: (exit code, output)."""
+        process = self.popen([*under, PROGRAM, *words])
         out, _ = process.communicate(timeout=30)
         return process.returncode, out
 
