@@ -23,12 +23,15 @@ command agent_command() {
            "epoch, how long this host is certainly one of them, and who cannot reach whom.",
            "After several hosts were lost at once, the first holder of each name that they may "
            "have had is told that a holder died. 'lockflight agent consistent' ends that, on all "
-           "hosts: say it when you have put right what they may have left half done."},
+           "hosts: say it when you have put right what they may have left half done.",
+           "If etcd was restored from a copy, or set up anew, all agents refuse it. End them, and "
+           "say 'lockflight agent recover' on one host that was a member: it says what it will do, "
+           "asks, waits for the time to live, and makes an epoch above all that are known."},
       .options =
           {{.name = "ACTION",
-            .what = "run (default), status, or consistent",
+            .what = "run (default), status, consistent, or recover",
             .completes = option::offer::words,
-            .known = {"run", "status", "consistent"},
+            .known = {"run", "status", "consistent", "recover"},
             .optional = true},
            {.name = "--etcd",
             .value = "URL[,URL]",
@@ -101,7 +104,13 @@ command agent_command() {
             .value = "FILE",
             .what = "a TOML file with options (default: /etc/lockflight/agent.toml, if it exists)",
             .completes = option::offer::files},
-           {.name = "--json", .what = "with status: print JSON"}},
+           {.name = "--json", .what = "with status: print JSON"},
+           {.name = "--yes", .what = "with recover: do not ask"},
+           {.name = "--above",
+            .value = "N",
+            .what =
+                "with recover: make an epoch above N as well, if another host has noted a later "
+                "one than this host"}},
       .examples =
           {{"lockflight agent --etcd http://10.0.0.1:2379,http://10.0.0.2:2379 --domain jobs",
             "make this host a member of the domain jobs"},
@@ -109,9 +118,13 @@ command agent_command() {
             "--password-file /etc/lockflight/password --mode 0660 --group staff",
             "the same over TLS, for all users of the group staff"},
            {"lockflight agent status --domain jobs",
-            "show the members, and how long this host is certainly one"}},
+            "show the members, and how long this host is certainly one"},
+           {"lockflight agent recover --domain jobs --etcd http://10.0.0.1:2379",
+            "go on with an etcd that was restored from a copy"}},
       .exit_codes = {{0, "the agent was told to end; with status: this host is a member"},
-                     {1, "status: this host is not a member now, or its agent does not run"},
+                     {1,
+                      "status: this host is not a member now, or its agent does not run; recover: "
+                      "the answer was not yes"},
                      {2, "bad usage; one line on standard error says what is accepted"},
                      {3,
                       "the agent cannot begin or go on, such as with another etcd than before; its "

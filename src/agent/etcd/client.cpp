@@ -160,26 +160,27 @@ json etcd_client::comparisons() const {
                        {"value", to_base64(secret_)}}});
 }
 
-/// Throws if the comparison that failed was that of the secret, which the reply has first.
-void etcd_client::check_secret(const json& reply) {
-  if (secret_.empty() || has_succeeded(reply)) return;
+/// Throws if the comparison that failed is that of the secret, which the reply has first.
+json etcd_client::transact(const json& request, sending how) {
+  json reply = post(txn_path, request, how);
+  if (secret_.empty() || has_succeeded(reply)) return reply;
   const json& responses = part_of(reply, "responses");
   if (!responses.is_array() || responses.empty()) throw no_reply_of_etcd("no secret");
   const json& found = part_of(part_of(responses.front(), "response_range"), "kvs");
-  if (!found.empty() && entry_in(found.front()).value == secret_) return;
+  if (!found.empty() && entry_in(found.front()).value == secret_) return reply;
   const std::string where = gateway_.endpoint();
   gateway_.avoid_endpoint();
-  throw etcd_error(fate::refused,
-                   fmt::format("{} is of another etcd than the one that this agent began with: its "
-                               "key {} is {}",
-                               where, names_.secret(), found.empty() ? "missing" : "another"));
+  throw another_etcd(
+      fate::unreached,
+      fmt::format("{} is of another etcd than the one that this agent began with: its key {} is {}",
+                  where, names_.secret(), found.empty() ? "missing" : "another"));
 }
 
 etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
                                    const member_place& place) {
   const bool only_reads = what.puts.empty() && what.erased.empty();
-  const json reply = post(txn_path, txn_of(what, names_, self, place),
-                          only_reads ? sending::repeatable : sending::once);
+  const json reply = transact(txn_of(what, comparisons(), names_, self, place),
+                              only_reads ? sending::repeatable : sending::once);
   etcd_answer got;
   got.view = view_in(part_of(reply, "header"), range_in(reply));
   got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
@@ -201,18 +202,23 @@ etcd_status etcd_client::ping() {
 }
 
 std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
-  const json reply = post(range_path, {{"key", to_base64(key)}}, sending::repeatable);
-  const json& found = part_of(reply, "kvs");
+  const json reply = transact({{"compare", comparisons()},
+                               {"success", json::array({read_of(key)})},
+                               {"failure", json::array({read_of(names_.secret())})}},
+                              sending::repeatable);
+  const json& found = part_of(range_in(reply), "kvs");
   if (found.empty()) return std::nullopt;
   return entry_in(found.front());
 }
 
 json etcd_client::put_if_changed(const std::string& key, revision changed, const std::string& text,
                                  sending how) {
-  return post(txn_path,
-              {{"compare", json::array({comparison_of(key, changed)})},
-               {"success", json::array({put_of(key, text)})}},
-              how);
+  json compare = comparisons();
+  compare.push_back(comparison_of(key, changed));
+  return transact({{"compare", compare},
+                   {"success", json::array({put_of(key, text)})},
+                   {"failure", json::array({read_of(names_.secret())})}},
+                  how);
 }
 
 domain_secret etcd_client::secret() {

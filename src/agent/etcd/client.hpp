@@ -31,6 +31,12 @@ struct etcd_status {
   std::uint64_t leader = 0;  ///< the member of etcd; 0 if there is none
 };
 
+/// Thrown for a request to an endpoint that is of another etcd. It has not been carried out.
+class another_etcd : public etcd_error {
+ public:
+  using etcd_error::etcd_error;
+};
+
 struct etcd_note {
   std::string text;
   revision changed = 0;
@@ -79,7 +85,7 @@ class etcd_client {
                                                          const nlohmann::json& range) const;
 
   [[nodiscard]] nlohmann::json comparisons() const;
-  void check_secret(const nlohmann::json& reply);
+  [[nodiscard]] nlohmann::json transact(const nlohmann::json& request, sending how);
 
   etcd_gateway gateway_;
   domain_keys names_;

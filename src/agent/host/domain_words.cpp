@@ -28,7 +28,9 @@ std::string records_path_of(detail::domain_file& file) {
   if (file.cluster().member == 0) {
     detail::unlink_files_beside(file.place());
     file.cluster().member = random_number();
+    file.cluster().origin = detail::origin_of(file);
   }
+  detail::require_original(file);
   const detail::domain_place place = detail::private_place(file.name());
   detail::make_folder(place);
   return fmt::format("{}.{:016x}.records", place.path, file.cluster().member.load());
@@ -53,6 +55,11 @@ void domain_words::begin_with_own_clock(instant ttl) {
     wake_clients();
   }
   header().time_space = ours;
+}
+
+session_number domain_words::next_session(session_number confirmed) {
+  header().confirmed_session = confirmed;
+  return header().last_session = random_number();
 }
 
 void domain_words::wake_clients() {

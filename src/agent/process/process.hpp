@@ -56,6 +56,13 @@ struct agent_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The note in etcd of the domain's time to live, in milliseconds.
+constexpr const char* ttl_note = "ttl";
+
+/// The domain file of this host, which is made if there is none. Throws agent_error if another
+/// agent runs, and domain_error.
+[[nodiscard]] std::shared_ptr<detail::domain_file> open_file_as_agent(const agent_options& options);
+
 class agent_process {
  public:
   /// Finds out whether the agent may start. Waits for an etcd that does not answer, or that refuses
@@ -77,6 +84,7 @@ class agent_process {
   void agree_on_ttl();
   void start_links();
   void start_bell();
+  void check_endpoints();
   void check_identity(const etcd_view& view);
   void note_identity(bool is_needed);
 

@@ -19,15 +19,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* ttl_note = "ttl";
-
 std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
 }
 
-std::shared_ptr<detail::domain_file> open_file(const agent_options& options) {
+double seconds(milliseconds of) { return static_cast<double>(of.count()) / 1'000; }
+
+}  // namespace
+
+std::shared_ptr<detail::domain_file> open_file_as_agent(const agent_options& options) {
   const std::string name = std::string(detail::cluster_prefix) + options.domain;
   auto file = detail::domain_file::open_as_agent(name, options.file);
   if (file->lock_as_agent()) return file;
@@ -35,17 +37,13 @@ std::shared_ptr<detail::domain_file> open_file(const agent_options& options) {
       fmt::format("domain {}: another agent runs on this host ({})", name, file->place().path));
 }
 
-double seconds(milliseconds of) { return static_cast<double>(of.count()) / 1'000; }
-
-}  // namespace
-
 agent_process::agent_process(const agent_options& options, const journal& log)
     : options_(options),
       log_(log),
       start_signals_(std::in_place),
       identity_file_(options.state_folder, options.domain),
       identity_(identity_file_.read()),
-      file_(open_file(options)),
+      file_(open_file_as_agent(options)),
       words_(file_) {
   clock_watch::require_moving();
   signals_.add(SIGTERM);
@@ -56,6 +54,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
     agree_on_ttl();
     secret_ = store_->secret();
   });
+  check_endpoints();
   words_.begin_with_own_clock(times_.ttl);
   core_.emplace(words_.self(), times_, words_);
   locks_.emplace(file_, [this](const std::string& name) {
@@ -191,11 +190,28 @@ void agent_process::start_bell() {
   await_rings();
 }
 
+/// Endpoints of etcds that were set up apart may have equal cluster ids, but they have no equal
+/// secrets. An endpoint that does not answer now is compared when the agent turns to it.
+void agent_process::check_endpoints() {
+  for (const std::string& each : options_.etcd.endpoints) {
+    etcd_options one = options_.etcd;
+    one.endpoints = {each};
+    etcd_client client(one, options_.domain);
+    client.require(text_of(secret_));
+    try {
+      static_cast<void>(client.get(ttl_note));
+    } catch (const another_etcd& e) {
+      throw agent_error(fmt::format("--etcd: its endpoints are not one etcd: {}", e.what()));
+    } catch (const etcd_error&) {
+      continue;
+    }
+  }
+}
+
 /// An etcd that was restored from a copy, or set up anew, does not know which members trust their
 /// deadlines.
 void agent_process::check_identity(const etcd_view& view) {
-  store_identity now{view.cluster, view.keys.at,
-                     view.keys.epoch ? view.keys.epoch->what.number : 0};
+  store_identity now = identity_of(view);
   if (identity_) {
     // Later answers may overtake each other.
     store_identity then = *identity_;
@@ -203,12 +219,14 @@ void agent_process::check_identity(const etcd_view& view) {
     if (const auto why = then.refuses(now))
       throw agent_error(
           fmt::format("etcd: {}. It is not the etcd of before, or it was restored or set up anew: "
-                      "in that case, when the agents of all hosts have ended for longer than the "
-                      "time to live, remove {} on each",
+                      "in that case, end the agents of all hosts, and say 'lockflight agent "
+                      "recover' on one of them (this host's note of the etcd before is {})",
                       *why, identity_file_.path()));
     now.at = std::max(now.at, identity_->at);
   }
-  const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch;
+  if (now.domain.id == 0 && identity_) now.domain = identity_->domain;  // the key is lost
+  const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch ||
+                       now.domain != identity_->domain;
   const bool is_first_ever = !identity_;
   was_checked_ = true;
   identity_ = now;

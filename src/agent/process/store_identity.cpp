@@ -14,12 +14,26 @@
 namespace lockflight::cluster {
 
 std::optional<std::string> store_identity::refuses(const store_identity& now) const {
+  const bool is_known = domain.id != 0 && now.domain.id != 0;
+  if (is_known && domain.id != now.domain.id)
+    return fmt::format("its domain has the number {}, and this host's had {}",
+                       text_of(now.domain.id), text_of(domain.id));
+  if (now.epoch < epoch) return fmt::format("its epoch is {}, and was {} before", now.epoch, epoch);
+  // An operator has said that the cluster goes on with it, above all epochs that he knew of.
+  if (is_known && now.domain.recoveries > domain.recoveries) return std::nullopt;
+  if (now.domain.recoveries < domain.recoveries)
+    return fmt::format("it was recovered {} times, and {} times before", now.domain.recoveries,
+                       domain.recoveries);
   if (now.cluster != cluster)
     return fmt::format("it is cluster {:x}, and this host was a member in cluster {:x}",
                        now.cluster, cluster);
   if (now.at < at) return fmt::format("its revision is {}, and was {} before", now.at, at);
-  if (now.epoch < epoch) return fmt::format("its epoch is {}, and was {} before", now.epoch, epoch);
   return std::nullopt;
+}
+
+store_identity identity_of(const etcd_view& view) {
+  return {view.cluster, view.keys.at, view.keys.epoch ? view.keys.epoch->what.number : 0,
+          view.keys.cluster ? view.keys.cluster->what : cluster_value{}};
 }
 
 store_identity_file::store_identity_file(const std::string& folder, const std::string& domain)
@@ -37,9 +51,11 @@ std::optional<store_identity> store_identity_file::read() const {
         fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
   try {
     const auto text = nlohmann::json::parse(in);
-    return store_identity{text.at("cluster").get<std::uint64_t>(),
-                          text.at("revision").get<revision>(),
-                          text.at("epoch").get<epoch_number>()};
+    return store_identity{
+        text.at("cluster").get<std::uint64_t>(),
+        text.at("revision").get<revision>(),
+        text.at("epoch").get<epoch_number>(),
+        {text.value("domain", std::uint64_t{0}), text.value("recoveries", std::uint32_t{0})}};
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(
         fmt::format("{}: does not say which etcd this host was a member in (accepted: what the "
@@ -49,11 +65,13 @@ std::optional<store_identity> store_identity_file::read() const {
 }
 
 bool store_identity_file::write(const store_identity& what) const {
-  const std::string text =
-      nlohmann::ordered_json{
-          {"cluster", what.cluster}, {"revision", what.at}, {"epoch", what.epoch}}
-          .dump() +
-      "\n";
+  const std::string text = nlohmann::ordered_json{{"cluster", what.cluster},
+                                                  {"revision", what.at},
+                                                  {"epoch", what.epoch},
+                                                  {"domain", what.domain.id},
+                                                  {"recoveries", what.domain.recoveries}}
+                               .dump() +
+                           "\n";
   return replace_file(path_, text, 0600, durability::disk);
 }
 

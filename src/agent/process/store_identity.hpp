@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/core/terms.hpp"
+#include "agent/etcd/text.hpp"
+#include "cluster/core/keys.hpp"
 
 namespace lockflight::cluster {
 
@@ -14,10 +15,13 @@ struct store_identity {
   std::uint64_t cluster = 0;
   revision at = 0;
   epoch_number epoch = 0;
+  cluster_value domain{};  ///< 0: not known, as in the notes of earlier versions
 
   /// Why an agent that has seen this must not go on with `now`, or nothing.
   [[nodiscard]] std::optional<std::string> refuses(const store_identity& now) const;
 };
+
+[[nodiscard]] store_identity identity_of(const etcd_view& view);
 
 /// The file of a domain in that folder, which is made.
 class store_identity_file {

@@ -1,6 +1,12 @@
 // main() of lockflight-agent, the agent of a host in a cluster. Users call it `lockflight agent`.
-#include <csignal>
+#include <unistd.h>
 
+#include <csignal>
+#include <iostream>
+#include <string>
+#include <thread>
+
+#include "agent/process/recovery.hpp"
 #include "agent/process/short_slices.hpp"
 #include "agent/program/settings.hpp"
 #include "agent/program/show_status.hpp"
@@ -8,6 +14,7 @@
 #include "tool/standard_streams.hpp"
 #include "tool/tool.hpp"
 #include "tool/usage.hpp"
+#include "tool/values.hpp"
 
 namespace lockflight::agents {
 namespace {
@@ -30,12 +37,44 @@ int run_agent(const tool::arguments& given) {
   return 0;
 }
 
+/// An operator's "yes" on the terminal.
+bool agrees() {
+  std::cerr << "go on? yes or no: " << std::flush;
+  std::string line;
+  return std::getline(std::cin, line) && line == "yes";
+}
+
+int recover(const tool::arguments& given, tool::console& out) {
+  const cluster::agent_options options = settings_from(given);
+  const auto above = static_cast<cluster::epoch_number>(
+      tool::whole_number("--above", given.one("--above").value_or("0"), 0, cluster::last_epoch));
+  if (!given.has("--yes") && isatty(STDIN_FILENO) == 0)
+    throw tool::refuse("--yes", "", "it, where nobody can be asked");
+  try {
+    cluster::recovery what(options, above);
+    for (const std::string& line : what.plan()) std::cerr << line << '\n';
+    if (!given.has("--yes") && !agrees()) return 1;
+    std::this_thread::sleep_for(what.waits_for());
+    what.carry_out();
+  } catch (const tool::usage_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    std::cerr << "lockflight: " << e.what() << '\n';
+    return 3;
+  }
+  out.line("recovered: start the agents of all hosts");
+  return 0;
+}
+
 int run(const tool::arguments& given, tool::console& out) {
   const std::string action = given.one("ACTION").value_or("run");
   if (action == "status") return show_status(domain_from(given), given.has("--json"), out);
-  if (action != "run" && action != "consistent")
-    throw tool::unknown_name("ACTION", action, {"run", "status", "consistent"});
+  if (action != "run" && action != "consistent" && action != "recover")
+    throw tool::unknown_name("ACTION", action, {"run", "status", "consistent", "recover"});
   if (given.has("--json")) throw tool::refuse("--json", "", "with status");
+  if (action == "recover") return recover(given, out);
+  for (const char* const option : {"--yes", "--above"})
+    if (given.has(option)) throw tool::refuse(option, "", "with recover");
   return action == "run" ? run_agent(given) : end_doubt(domain_from(given), out);
 }
 

@@ -119,8 +119,10 @@ std::string question_path_of(const domain_file& file) { return file.place().path
 
 std::string line_of(const std::vector<std::string>& fields) {
   std::string line;
-  for (const std::string& each : fields)
-    line += (&each == fields.data() ? "" : "\t") + escaped(each);
+  for (const std::string& each : fields) {
+    if (&each != fields.data()) line += '\t';
+    line += escaped(each);
+  }
   return line + "\n";
 }
 

@@ -1,5 +1,9 @@
 #include "domain/cluster/words.hpp"
 
+#include <sys/stat.h>
+
+#include <fstream>
+#include <functional>
 #include <string>
 
 #include "domain/membership/machine_clock.hpp"
@@ -23,6 +27,24 @@ void require_agents_clock(const domain_file& file) {
           text(time_space()) +
           ", so a deadline of the agent means nothing here (accepted: both in one time namespace; "
           "'nsenter --time --target PID-OF-THE-AGENT' starts a program in that of the agent)");
+}
+
+std::uint64_t origin_of(const domain_file& file) {
+  std::string text;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
+  struct stat s {};
+  if (stat(file.place().path.c_str(), &s) == 0) text += std::to_string(s.st_ino);
+  return std::hash<std::string>{}(text) | 1;
+}
+
+void require_original(const domain_file& file) {
+  const std::uint64_t made_as = file.cluster().origin;
+  if (made_as == 0 || made_as == origin_of(file)) return;
+  throw domain_error(domain_error::reason::damaged,
+                     file.place().path +
+                         ": is a copy of a domain file of a cluster, or was made before this "
+                         "machine was started: it has what another host owns (remove it; the next "
+                         "agent makes another one, and is a new member)");
 }
 
 }  // namespace lockflight::detail

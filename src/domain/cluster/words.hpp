@@ -77,6 +77,12 @@ struct state_word : rma::packed<state_word> {
 /// Throws domain_error (system) if it does: it would take a deadline for an earlier or a later one.
 void require_agents_clock(const domain_file& file);
 
+/// A number of this boot of the machine and of the file itself. The copy of a domain file, on
+/// another machine or beside it, has the words of its host, and would own what that host owns.
+[[nodiscard]] std::uint64_t origin_of(const domain_file& file);
+/// Throws domain_error (damaged) if an agent made the words for another file.
+void require_original(const domain_file& file);
+
 /// The words of the lock with that first line, as cluster::acquire uses them.
 class words_in_file {
  public:

@@ -35,7 +35,10 @@ domain domain::open(std::string_view name, const domain_options& what) {
                            file->place().path + "; lockflight agent --domain " +
                            file->name().substr(detail::cluster_prefix.size()) +
                            " --etcd URL starts it)");
-  if (file->is_of_cluster()) detail::require_agents_clock(*file);
+  if (file->is_of_cluster()) {
+    detail::require_original(*file);
+    detail::require_agents_clock(*file);
+  }
   detail::mark_earlier_images(*file);
   return domain(std::move(file));
 }

@@ -168,11 +168,19 @@ struct cluster_header {
   std::atomic<std::uint32_t> missed_rings;
   /// The domain's time to live in microseconds, for clients that choose how early they act.
   std::atomic<std::int64_t> time_to_live;
+  /// The sessions of this host's agents whose beats etcd may have (cluster/core/words.hpp).
+  std::atomic<std::uint64_t> confirmed_session;
+  std::atomic<std::uint64_t> last_session;
+  /// The cluster of this host's agents, and how often it was recovered.
+  std::atomic<std::uint64_t> cluster;
   // Each acquire reads these.
   alignas(64) std::atomic<std::int64_t> deadline;  ///< microseconds of CLOCK_BOOTTIME
   std::atomic<std::uint32_t> incarnation;
+  std::atomic<std::uint32_t> recoveries;
   /// The time namespace whose clock the deadline is of (machine_clock.hpp).
   std::atomic<std::uint64_t> time_space;
+  /// A number of the machine, its boot and this very file. A copy has another one.
+  std::atomic<std::uint64_t> origin;
 };
 
 static_assert(offsetof(domain_header, directory) == 256, "where earlier versions find it");
