@@ -50,8 +50,8 @@ class EtcdUsers : public test::WithEtcd {
     }
     server().post("/v3/auth/role/grant",
                   R"({"name":"agent","perm":{"permType":"READWRITE","key":")" +
-                      to_base64(names.prefix()) + R"(","range_end":")" + to_base64(names.end()) +
-                      R"("}})");
+                      to_base64("lockflight/d/") + R"(","range_end":")" +
+                      to_base64("lockflight/d0") + R"("}})");
     server().post("/v3/auth/enable", "{}");
   }
   static void TearDownTestSuite() {
