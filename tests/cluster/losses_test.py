@@ -134,6 +134,34 @@ class Recovery(LossesTest):
         self.assertGreater(token, before)
         self.assertTrue(died)
 
+    def test_an_old_copy_that_other_hosts_have_gone_on_with(self):
+        member = self.cluster.etcd.members[0]
+        copy = self.cluster.folder / "copy"
+        member.process.kill()
+        shutil.copytree(member.folder, copy)
+        self.cluster.etcd.start()
+        self.cluster.etcd.await_leader()
+        self.spare.start_agent()
+        self.cluster.await_members(self.cluster.hosts)
+        last = self.cluster.epoch()["number"]
+        for host in self.cluster.hosts:
+            host.agent.kill()
+        self.spare.die()
+        shutil.rmtree(self.spare.state)
+        member.process.kill()
+        shutil.rmtree(member.folder)
+        shutil.copytree(copy, member.folder)
+        self.cluster.etcd.start()
+        self.cluster.etcd.await_leader()
+        # A host that knows no better goes on with it, past the last epoch.
+        while self.cluster.epoch()["number"] <= last:
+            before = self.cluster.epoch()["number"]
+            self.spare.start_agent()
+            self.spare.wait_until(lambda: self.cluster.epoch()["number"] > before, 20, "in an epoch")
+            self.spare.agent.kill()
+        for host in (self.one, self.two):
+            self.assertIn(f"its epoch {last} is not the one", self.refused(host))
+
     def test_a_host_that_has_noted_a_later_epoch_refuses(self):
         self.one.agent.send(signal.SIGTERM)
         self.one.agent.child.wait(20)

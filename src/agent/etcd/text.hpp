@@ -6,7 +6,8 @@
 //   epoch        {"version":1,"number":N,"settled":B,
 //                 "members":[{"id":"ID","incarnation":N,"agent":N,"retires":B}],
 //                 "past":[{"number":N,"passed_on":B,
-//                          "members":[{"id":"ID","incarnation":N}], "gone":[the same]}]}
+//                          "members":[{"id":"ID","incarnation":N}], "gone":[the same]}],
+//                 "seals":[{"epoch":N,"drawn":N}]}
 //   member/ID    {"version":1,"incarnation":N,"agent":N,"retires":B,"address":"HOST:PORT",
 //                 "host":"NAME"}
 //   beat/ID      {"version":1,"begun":N,"missing":["ID"],"session":N}

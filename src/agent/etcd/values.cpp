@@ -128,6 +128,10 @@ json json_of(const epoch_value& epoch) {
   };
   return {{"number", epoch.number},
           {"settled", epoch.settled},
+          {"seals", json_list(epoch.seals,
+                              [](const epoch_seal& each) {
+                                return json{{"epoch", each.epoch}, {"drawn", each.drawn}};
+                              })},
           {"members", json_list(epoch.members, of_member)},
           {"past", json_list(epoch.past, [](const past_epoch& each) { return json_of(each); })}};
 }
@@ -193,8 +197,17 @@ epoch_value read_epoch(const json_object& from) {
     const json_object one = json_object::part(part);
     return member{read_identity(part), one.number<agent_number>("agent"), one.truth("retires")};
   };
-  epoch_value epoch{from.epoch("number"), from.list("members", read_one),
-                    from.list("past", read_past), from.truth("settled")};
+  epoch_value epoch{from.epoch("number"),
+                    from.list("members", read_one),
+                    from.list("past", read_past),
+                    from.truth("settled"),
+                    {}};
+  const auto read_seal = [](const json& part) {
+    const json_object one = json_object::part(part);
+    return epoch_seal{one.epoch("epoch"), one.number<std::uint32_t>("drawn")};
+  };
+  // The epochs of earlier versions have no seals.
+  if (from.has("seals")) epoch.seals = from.list("seals", read_seal);
   if (epoch.number == 0) throw unlike_field("number", "at least 1");
   check_order("members", ids_of(epoch.members));
   return epoch;

@@ -24,6 +24,10 @@ std::optional<std::string> store_identity::refuses(const store_identity& now) co
   if (now.domain.recoveries < domain.recoveries)
     return fmt::format("it was recovered {} times, and {} times before", now.domain.recoveries,
                        domain.recoveries);
+  for (const epoch_seal& then : seals)
+    for (const epoch_seal& each : now.seals)
+      if (each.epoch == then.epoch && each.drawn != then.drawn)
+        return fmt::format("its epoch {} is not the one that this host was in", then.epoch);
   if (now.cluster != cluster)
     return fmt::format("it is cluster {:x}, and this host was a member in cluster {:x}",
                        now.cluster, cluster);
@@ -33,7 +37,8 @@ std::optional<std::string> store_identity::refuses(const store_identity& now) co
 
 store_identity identity_of(const etcd_view& view) {
   return {view.cluster, view.keys.at, view.keys.epoch ? view.keys.epoch->what.number : 0,
-          view.keys.cluster ? view.keys.cluster->what : cluster_value{}};
+          view.keys.cluster ? view.keys.cluster->what : cluster_value{},
+          view.keys.epoch ? view.keys.epoch->what.seals : std::vector<epoch_seal>()};
 }
 
 store_identity_file::store_identity_file(const std::string& folder, const std::string& domain)
@@ -51,11 +56,14 @@ std::optional<store_identity> store_identity_file::read() const {
         fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
   try {
     const auto text = nlohmann::json::parse(in);
+    const auto epoch = text.at("epoch").get<epoch_number>();
+    const auto drawn = text.value("seal", std::uint32_t{0});
     return store_identity{
         text.at("cluster").get<std::uint64_t>(),
         text.at("revision").get<revision>(),
-        text.at("epoch").get<epoch_number>(),
-        {text.value("domain", std::uint64_t{0}), text.value("recoveries", std::uint32_t{0})}};
+        epoch,
+        {text.value("domain", std::uint64_t{0}), text.value("recoveries", std::uint32_t{0})},
+        drawn == 0 ? std::vector<epoch_seal>() : std::vector{epoch_seal{epoch, drawn}}};
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(
         fmt::format("{}: does not say which etcd this host was a member in (accepted: what the "
@@ -65,13 +73,15 @@ std::optional<store_identity> store_identity_file::read() const {
 }
 
 bool store_identity_file::write(const store_identity& what) const {
-  const std::string text = nlohmann::ordered_json{{"cluster", what.cluster},
-                                                  {"revision", what.at},
-                                                  {"epoch", what.epoch},
-                                                  {"domain", what.domain.id},
-                                                  {"recoveries", what.domain.recoveries}}
-                               .dump() +
-                           "\n";
+  const std::string text =
+      nlohmann::ordered_json{{"cluster", what.cluster},
+                             {"revision", what.at},
+                             {"epoch", what.epoch},
+                             {"domain", what.domain.id},
+                             {"recoveries", what.domain.recoveries},
+                             {"seal", what.seals.empty() ? 0 : what.seals.back().drawn}}
+          .dump() +
+      "\n";
   return replace_file(path_, text, 0600, durability::disk);
 }
 

@@ -388,12 +388,11 @@ void membership::take_keys_away(instant now, effects& out) {
   // No member is left that would make the next epoch after the last one. A host that joins later
   // finds that nothing is in doubt. (!) Nor do others make it when they find that this host's keys
   // are gone: that may be a loss.
-  epoch_value without_me{latest_->epoch->what.number + 1, {}, {}, true};
-  if (!leaves_last_) {
-    auto others = latest_->epoch->what.members;
-    std::erase_if(others, [&](const member& each) { return each.who.id == self_; });
-    without_me = epoch_of(std::move(others));
-  }
+  auto others = latest_->epoch->what.members;
+  std::erase_if(others, [&](const member& each) { return each.who.id == self_; });
+  epoch_value without_me = epoch_of(leaves_last_ ? std::vector<member>() : std::move(others));
+  if (leaves_last_) without_me.past.clear();
+  without_me.settled = leaves_last_;
   leaves.puts.push_back({{key_kind::epoch}, std::move(without_me)});
   next_renewal_ = now + times_.patience();
   submit(now, std::move(leaves), purpose::renewal, out);

@@ -5,6 +5,7 @@
 
 #include "cluster/core/membership.hpp"
 #include "cluster/core/past_epochs.hpp"
+#include "cluster/core/rendezvous.hpp"
 
 namespace lockflight::cluster {
 
@@ -106,9 +107,13 @@ epoch_value membership::epoch_of(std::vector<member> members) const {
   epoch_value to;
   to.members = std::move(members);
   to.number = 1;
+  if (latest_->epoch) to.number = latest_->epoch->what.number + 1;
+  if (latest_->epoch) to.seals = latest_->epoch->what.seals;
+  if (to.seals.size() == seals_most) to.seals.erase(to.seals.begin());
+  const std::uint64_t drawn = scattered(session_ + to.number);
+  to.seals.push_back({to.number, static_cast<std::uint32_t>(drawn >> 32) | 1});
   if (!latest_->epoch) return to;
   const epoch_value& from = latest_->epoch->what;
-  to.number = from.number + 1;
   to.past = from.past;
   // After the last member has left as it should, nobody knew anything that counts.
   if (!from.members.empty()) to.past.push_back(past_of(from));

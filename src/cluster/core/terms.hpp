@@ -84,12 +84,23 @@ struct past_epoch {
   }
 };
 
+/// A number that the agent which made an epoch has drawn for it. An etcd that was restored from a
+/// copy gets other seals for the epochs that it makes again.
+struct epoch_seal {
+  epoch_number epoch = 0;
+  std::uint32_t drawn = 0;
+  bool operator==(const epoch_seal&) const = default;
+};
+/// So many of the last epochs have their seals in etcd.
+constexpr std::size_t seals_most = 32;
+
 /// The value in etcd of the present epoch.
 struct epoch_value {
   epoch_number number = 0;
   std::vector<member> members;
   std::vector<past_epoch> past;
-  bool settled = false;  ///< all homes have begun
+  bool settled = false;           ///< all homes have begun
+  std::vector<epoch_seal> seals{};  ///< of the last epochs, the present one last
   bool operator==(const epoch_value&) const = default;
 
   [[nodiscard]] const member* find(member_id id) const {
