@@ -215,7 +215,10 @@ void world::arrive_at_etcd(int from, std::uint64_t life, const submitted& what) 
                                 : etcd_.carry_out(what.what);
   if (is_leave && !reply.succeeded) left_.erase(who);
   if (const auto& cluster = etcd_.now()->cluster) {
-    if (cluster_ != 0 && cluster_ != cluster->what.id)
+    const bool is_known = std::ranges::any_of(hosts_, [&](const auto& each) {
+      return each->is_up && each->words->cluster().id == cluster_;
+    });
+    if (is_known && cluster_ != 0 && cluster_ != cluster->what.id)
       throw violation("cluster", "the cluster has become another one");
     cluster_ = cluster->what.id;
   }
