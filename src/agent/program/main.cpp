@@ -68,13 +68,13 @@ int recover(const tool::arguments& given, tool::console& out) {
 
 int run(const tool::arguments& given, tool::console& out) {
   const std::string action = given.one("ACTION").value_or("run");
+  for (const char* const option : {"--yes", "--above"})
+    if (action != "recover" && given.has(option)) throw tool::refuse(option, "", "with recover");
   if (action == "status") return show_status(domain_from(given), given.has("--json"), out);
   if (action != "run" && action != "consistent" && action != "recover")
     throw tool::unknown_name("ACTION", action, {"run", "status", "consistent", "recover"});
   if (given.has("--json")) throw tool::refuse("--json", "", "with status");
   if (action == "recover") return recover(given, out);
-  for (const char* const option : {"--yes", "--above"})
-    if (given.has(option)) throw tool::refuse(option, "", "with recover");
   return action == "run" ? run_agent(given) : end_doubt(domain_from(given), out);
 }
 
