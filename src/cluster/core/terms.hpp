@@ -99,7 +99,7 @@ struct epoch_value {
   epoch_number number = 0;
   std::vector<member> members;
   std::vector<past_epoch> past;
-  bool settled = false;           ///< all homes have begun
+  bool settled = false;             ///< all homes have begun
   std::vector<epoch_seal> seals{};  ///< of the last epochs, the present one last
   bool operator==(const epoch_value&) const = default;
 
