@@ -40,7 +40,7 @@ OPTIONS = {
     "agent": ["ACTION", "--etcd", "--domain", "--listen", "--advertise", "--host", "--ttl",
               "--keep", "--user",
               "--password-file", "--ca", "--cert", "--key", "--mode", "--group", "--slots", "--names",
-              "--state", "--metrics", "--config", "--json"],
+              "--state", "--metrics", "--config", "--json", "--yes", "--above"],
     "domain": ["ACTION", "DOMAIN", "NAME", "--domain", "--mode", "--group", "--force", "--names",
                "--json"],
     "help": ["COMMAND"],
