@@ -101,7 +101,7 @@ class Hosts(SilenceTest):
         self.assertEqual(self.run_for(0), (1, was_not_free + unknown))
         # The others are free. Each of what is said while the run waits asks the hosts.
         reader, writer = os.pipe()
-        code, err = self.run_for(1.5, "--verbose", "--json", str(writer), pass_fds=(writer,),
+        code, err = self.run_for(3, "--verbose", "--json", str(writer), pass_fds=(writer,),
                                  names=(f"{self.name}.a", self.name, f"{self.name}.b"))
         os.close(writer)
         with open(reader, encoding="utf-8") as lines:
