@@ -12,7 +12,7 @@
 
 namespace lockflight {
 
-/// These calls for a handle, which must exist as long as this object.
+/// The calls of this header for a handle, which must exist as long as this object.
 class named_control {
  public:
   explicit named_control(named_handle& of) : of_(of) {}

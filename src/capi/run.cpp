@@ -58,7 +58,7 @@ int lockflight_run(const lockflight_config* config, lockflight_body* body, void*
   return capi::guarded([&] {
     capi::need(body, "body", "a function that each rank runs");
     const lockflight::shm::config what = capi::config_of(capi::or_defaults(config));
-    // This comes before the ranks start, so that all have the same.
+    // The profile is read before the ranks start, so that all ranks have the same one.
     const lockflight::profile tuned = capi::profile_or_warning();
     lockflight::shm::run_ports(what, [&](lockflight::shm::port& port) {
       capi::run_rank(port, what.words_per_rank, tuned, body, argument);

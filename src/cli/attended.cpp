@@ -96,7 +96,8 @@ std::optional<std::uint64_t> killed_for_memory() {
   return read_number<std::uint64_t>(*count);
 }
 
-/// Whether we are in the group of processes that reads the terminal: a shell waits for us then.
+/// Whether this process is in the group of processes that reads the terminal: a shell waits for us
+/// then.
 bool is_in_foreground() {
   const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (terminal < 0) return false;

@@ -74,7 +74,7 @@ class parts_of {
     return found;
   }
 
-  /// So many records; throws if the file ends before.
+  /// Reads so many records; throws if the file ends before.
   template <class Record>
   [[nodiscard]] std::vector<Record> records(std::uint64_t from, std::size_t count) const {
     const std::string found = bytes(from, count * sizeof(Record));

@@ -142,7 +142,7 @@ struct built_in_claims {
 /// The texts of claims/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_claims>& all_built_in_claims();
 
-/// Their names.
+/// The names of the papers.
 [[nodiscard]] std::vector<std::string> names_of_papers();
 
 /// The papers of that name, or that file, or "all". Throws bad_claims.

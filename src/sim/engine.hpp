@@ -106,7 +106,7 @@ class engine {
   void flush(rank_t me, rank_t target);
 
   [[nodiscard]] word load(rank_t me, rank_t home, std::uint32_t index);
-  /// Their cache lines come at the same time, as many as a core can wait for at once.
+  /// The cache lines of the cells come at the same time, as many as a core can wait for at once.
   void load_each(rank_t me, std::span<const rma::cpu_cell> from, std::span<word> results);
   void store(rank_t me, rank_t home, std::uint32_t index, word value);
   [[nodiscard]] word rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,

@@ -158,7 +158,7 @@ struct built_in_machine {
 /// The machines of machines/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_machine>& built_in_machines();
 
-/// Their names.
+/// The names of the machines.
 [[nodiscard]] std::vector<std::string> names_of_machines();
 
 /// The machine of a name or a path: a file, or, if there is none of that name, a machine that is

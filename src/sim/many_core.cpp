@@ -212,7 +212,7 @@ word engine::uncached_rmw(rank_state& r, rank_t me, posted_kind kind, rank_t hom
   word before = 0;
   take_register(r, me, home);
   access(r, me, home, profile_.memory.read, [] {});
-  // Both at once, so that a put in between is not lost.
+  // The two accesses are one step, so that a put in between is not lost.
   access(r, me, home, profile_.memory.controller,
          [&] { before = written(kind, home, index, value, desired, r.now); });
   reset_register(r, me, home);

@@ -17,7 +17,7 @@ void check(pmix_status_t status, const char* call) {
     throw launch_failed(std::string("PMIx: ") + call + " failed: " + PMIx_Error_string(status));
 }
 
-/// This process as its launcher knows it.
+/// The process as its launcher knows it.
 class client {
  public:
   client() {

@@ -112,7 +112,7 @@ class meeting {
         end_(clock::now() + at.timeout),
         come_(static_cast<std::size_t>(at.ranks)) {}
 
-  /// All other ranks.
+  /// Returns the connections to all other ranks.
   std::vector<peer> bring_together() {
     for (int missing = at_.ranks - 1; missing > 0;) {
       pollfd waits{listener_.get(), POLLIN, 0};

@@ -96,7 +96,7 @@ class d_mcs {
         me_.give_back(node_);
         return;
       }
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       rma::ensure(me_.has_taken(node_), "only the holder releases");
       port_.await(node_[next], rma::differs_from(rma::null_ref));
     }

@@ -228,7 +228,7 @@ class declock {
     port_.store(node_.place, queue_.place());
   }
 
-  // We are in for the node. Its readers that wait join us; its writers wait on.
+  // This reader is in for its node. Its readers that wait join us; its writers wait on.
   void begin_sharing() {
     node_.open();
     port_.store(node_.readers, 1 + node_.pass_to_all_readers(enter));

@@ -231,8 +231,8 @@ class farlock {
     return theirs != 0;
   }
 
-  /// We have our ticket, and `left` acquires may share it, ours included. Passes it on, or ends the
-  /// group and lets the two heads draw.
+  /// This rank has its ticket, and `left` acquires may share it, ours included. Passes it on, or
+  /// ends the group and lets the two heads draw.
   void pass_on(rma::word left) {
     const rma::word member = port_.load(node_[link]);
     is_last_ = left == 1 || member == rma::null_ref;
@@ -258,7 +258,7 @@ class farlock {
     if (port_.load(node_[link]) == rma::null_ref) {
       const rma::word own = rma::to_word(node_.first);
       if (side_.compare_swap_tail(own, rma::null_ref) == own) return rma::null_ref;
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       port_.await(node_[link], rma::differs_from(rma::null_ref));
     }
     if (port_.load(node_[acked]) == 0) {

@@ -161,7 +161,8 @@ class flight {
  private:
   enum class side : std::uint8_t { only, home, remote };
 
-  // Whether we got the top together with our node's word (I1, I2). If not, climb() fetches it.
+  // Whether this rank got the top together with its node's word (I1, I2). If not, climb() fetches
+  // it.
   [[nodiscard]] bool has_top() const {
     return has_.has(node_word::with_top) || side_ == side::only;
   }
@@ -238,8 +239,8 @@ class flight {
     return false;
   }
 
-  // We gave up at the head of the queue while the home's node had the top: passes the head's place
-  // to the next node, which agrees with the home's node itself.
+  // This rank gave up at the head of the queue while the home's node had the top: passes the head's
+  // place to the next node, which agrees with the home's node itself.
   void leave_without_top() {
     has_ = node_word{}.with(node_word::left, 1);
     static_cast<void>(leaders_.leave(if_alone::release, turn(0)));

@@ -114,7 +114,7 @@ class mcs_rw_fair {
         if (counted_) depart();
         return;
       }
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       rma::ensure(me_.has_taken(node_), "only the holder releases");
       succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
@@ -214,7 +214,7 @@ class mcs_rw_fair {
     be_in(counted);
   }
 
-  // We are in, and no other participant let us in.
+  // This participant is in, and no other one let it in.
   void be_in(rma::word how) {
     counted_ = how == counted;
     port_.store(node_[blocked], how);
@@ -258,7 +258,7 @@ class mcs_rw_fair {
     if (succ == rma::null_ref) {
       if (rma::compare_swap_now(port_, cells_.tail, node, rma::null_ref) == node)
         return give_queue_node_back();
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       rma::ensure(me_.has_taken(node_), "only the holder releases");
       succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }

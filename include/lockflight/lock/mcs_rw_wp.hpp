@@ -91,7 +91,8 @@ class mcs_rw_wp {
       settle(rma::fetch_add_now(port_, cells_.state, readers_interested) + readers_interested);
     port_.await(node[blocked], rma::equals(0));
     if (before_us != rma::null_ref) {
-      // We are active, so no writer can become active before the next reader is counted too.
+      // This reader is active, so no writer can become active before the next reader is counted
+      // too.
       settle(rma::fetch_add_now(port_, cells_.state, reader) + reader);
       wake(before_us);
     }
@@ -228,7 +229,7 @@ class mcs_rw_wp {
         me_.give_back(node_);
         return;
       }
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       rma::ensure(me_.has_taken(node_), "only the holder releases");
       succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }

@@ -143,7 +143,7 @@ class mcs_rw_wp_listing {
     if ((before & readers_interested) != 0) unblock_readers();
     const rma::word own = rma::to_word(node_.first);
     if (rma::compare_swap_now(port_, cells_.writer_tail, own, rma::null_ref) != own) {
-      // Somebody swapped itself in behind us and is about to write its link.
+      // A successor swapped itself in behind this node and is about to write its link.
       rma::ensure(me_.has_taken(node_), "only the holder releases");
       succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
       port_.store(node_[next], rma::null_ref);

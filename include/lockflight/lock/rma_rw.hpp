@@ -129,7 +129,7 @@ class rma_rw {
     tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level)
       if (tree_.enter(level) == order::enter) return;
-    // We are the head of the root's queue: it was empty, or the lock went to the readers
+    // This writer is the head of the root's queue: it was empty, or the lock went to the readers
     // (MODE_CHANGE).
     counter_.start_scan();
     for (rma::backoff b = poll_schedule(); !counter_.readers_had_their_share();)

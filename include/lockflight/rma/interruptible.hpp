@@ -57,7 +57,7 @@ class interruptible : public forwarding<Port> {
  public:
   static constexpr capability_set capabilities = [] {
     capability_set of = Port::capabilities;
-    // Their waits do not end early.
+    // The waits of these protocols do not end early.
     of.messages = of.losses = of.native_memory = false;
     return of;
   }();

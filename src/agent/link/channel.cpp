@@ -159,7 +159,7 @@ void channel::write() {
                     });
 }
 
-/// All is written that the user had.
+/// Everything that the user had is written.
 void channel::written() {
   is_writing_ = false;
   if (closes_) fail(handshake_fault::other, "it was refused");

@@ -87,7 +87,7 @@ void agent_process::carry_out(const effects& out) {
     ++counts_.messages_sent;
     links_->send(each);
   }
-  // Somebody waits for all but `taken`, which goes out when these are on their way.
+  // A host waits for each message but `taken`, which goes out when these are on their way.
   for (const message& each : out.messages)
     if (!std::holds_alternative<taken>(each.what)) links_->flush(each.to);
   for (const submitted& each : out.transactions) {
@@ -111,8 +111,8 @@ void agent_process::carry_out(const effects& out) {
     return end();
   }
   set_timer();
-  // What follows from one lock releases it before the next one is taken: a thread can hold a few
-  // robust locks at a time, and a host that leaves gives back all its names at once.
+  // The work that follows from one lock releases it before the next one is taken: a thread can hold
+  // a few robust locks at a time, and a host that leaves gives back all its names at once.
   for (const wanted_host_lock& each : out.host_locks_wanted) {
     ++counts_.revocations;
     if (locks_->take(each.name, each.as)) lock_taken(each.name);
@@ -242,9 +242,9 @@ void agent_process::make_way() {
   end();
 }
 
-/// Others need not wait then until this host is taken off. A client that stays inside keeps its
-/// name until the time to live is over, and so does an agent that etcd does not answer: the agent
-/// ends all the same.
+/// Other hosts need not wait then until this host is taken off. A client that stays inside keeps
+/// its name until the time to live is over, and so does an agent that etcd does not answer: the
+/// agent ends all the same.
 void agent_process::retire() {
   retires_ = true;
   notify_service_manager("STOPPING=1");

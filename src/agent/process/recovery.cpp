@@ -89,7 +89,7 @@ void recovery::carry_out() {
   static_cast<void>(secret);  // made, if this etcd is a new one
   static_cast<void>(etcd_.put_if(ttl_note, 0, std::to_string(ttl_.count())));
   erase_members(*seen);
-  // Nobody knows who was a home, so each name is in doubt.
+  // No host knows which members were homes, so each name is in doubt.
   past_epoch all_in_doubt;
   all_in_doubt.number = next_ - 1;
   all_in_doubt.passed_on = true;

@@ -16,7 +16,7 @@ struct store_identity {
   revision at = 0;
   epoch_number epoch = 0;
   cluster_value domain{};  ///< 0: not known, as in the notes of earlier versions
-  /// Those of the last epochs. The note has the one of its epoch, or none.
+  /// The seals of the last epochs. The note has the one of its epoch, or none.
   std::vector<epoch_seal> seals{};
 
   /// Why an agent that has seen this must not go on with `now`, or nothing.

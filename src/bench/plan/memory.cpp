@@ -10,7 +10,7 @@ namespace lockflight::bench {
 
 double bytes_needed(const job& what) {
   const run_plan& plan = what.plan;
-  // These numbers were measured with 32,768, 65,536 and 663,552 ranks.
+  // The numbers below were measured with 32,768, 65,536 and 663,552 ranks.
   constexpr double each_rank = 14 << 10;
   constexpr double each_writer = 5 << 10;  // another histogram
   constexpr double each_place_in_tree = 4 << 10;

@@ -218,7 +218,7 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
-      // Such a lock, which guards only deferred operations, is not comparable with the other locks.
+      // A lock that guards only deferred operations, is not comparable with the other locks.
       if (e.about.defers && name == "all") continue;
       if (e.about.defers && !can_defer(load))
         throw refuse(

@@ -11,7 +11,7 @@
 
 namespace lockflight::bench {
 
-/// One run: a lock and a plan.
+/// A run: a lock and a plan.
 struct job {
   const lock_entry* lock = nullptr;
   run_plan plan;

@@ -46,7 +46,7 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
     for (int round = 0; round < base::rounds(rank); ++round)
       play(lock, cells, rank, std::exchange(small, !small));
     p.rendezvous();
-    // All have left: the next participant must get the lock.
+    // All participants have left: the next participant must get the lock.
     if (rank == 0) {
       read(lock, cells, false);
       write(lock, cells, rank, false);

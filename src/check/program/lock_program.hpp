@@ -215,7 +215,7 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));
     p.rendezvous();
-    // All have left: the next participant must get the lock.
+    // All participants have left: the next participant must get the lock.
     if (rank == 0) {
       play(e, rank, lock, part::writer);
       if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);

@@ -47,7 +47,7 @@ namespace lockflight::cluster {
   return best;
 }
 
-/// There must be one.
+/// The list must have a member.
 [[nodiscard]] inline identity home_of(std::string_view name, const std::vector<identity>& homes) {
   return *first_for(name, homes, 0);  // no member has the id 0
 }

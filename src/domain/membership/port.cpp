@@ -228,7 +228,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   }
   const bool watches = line != nullptr && line->watches;
   const std::uint64_t before = now_ns();
-  // We may have become the watcher since the last check.
+  // This thread may have become the watcher since the last check.
   if (watches) check_at_ = std::min(check_at_, before + watcher_checks_every);
   const std::uint64_t end = std::min(check_at_, until.at);
   const std::uint64_t at_most = end > before ? end - before : 0;

@@ -183,7 +183,7 @@ void check_agreement(const domain_file& file, std::string_view name, const found
 found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
                    const std::string& canonical, const time_limit& how_long) {
   domain_file& file = by.file();
-  // Others may take the room that we make, or make room that we then find.
+  // Other threads may take the room that this one makes, or make room that this one finds.
   constexpr int most_tries = 100;
   constexpr std::uint64_t between_tries = 1'000'000;
   for (int tries = 0;;) {

@@ -187,8 +187,8 @@ bool one_lock::start(const time_limit& how_long) {
   if (is_stale_) file_->throw_removed();
   if (!me_) use(attach_thread(file_, how_long));
   if (!me_) return false;
-  // This comes before the thread can hold: no later holder learns of a death at any moment from
-  // here on.
+  // The record says so before the thread can hold: no later holder learns of a death at any
+  // moment from here on.
   if (guards_nothing_) [[unlikely]]
     say_finished(true);
   if (is_usable()) return true;

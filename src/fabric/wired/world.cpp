@@ -101,7 +101,7 @@ world::world(const library& of, const introduction* by) : nodes_variable(of.node
 
 void world::join(const library& of, const introduction* by, const std::string& bad_variable) {
   all = by == nullptr ? wireup::join() : wireup::join({by->rank, by->ranks, by->from_first});
-  // This is used before the names of hosts are known.
+  // The names of ranks are used before the names of hosts are known.
   const auto on_rank = [this](std::size_t r) {
     return size() > 1 ? " (on rank " + std::to_string(r) + ")" : "";
   };

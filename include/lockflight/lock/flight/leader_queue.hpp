@@ -136,7 +136,7 @@ class leader_queue {
     turn_word turn = turn_word::from(now);
     if (!turn.has(turn_word::left)) return false;
     if (!turn.has(turn_word::out)) {
-      // We continue that wait.
+      // This leader continues that wait.
       turn = turn.without(turn_word::left).with(turn_word::wait, turn.has(turn_word::wait) ? 0 : 1);
       const rma::word found = rma::compare_swap_now(port_, turn_, now, turn.bits());
       if (found == now) {
@@ -187,7 +187,8 @@ class leader_queue {
     rma::word behind = rma::get_now(port_, gone.entry);
     if (behind == rma::null_ref) {
       const rma::word last = rma::to_word(gone.entry);
-      // We are the last again; our own link is null, and was before anybody can write it (C12).
+      // This leader is the last again; our own link is null, and was before anybody can write it
+      // (C12).
       if (rma::compare_swap_now(port_, tail_, last, rma::to_word(entry_)) != last)
         behind = port_.poll(gone.entry, rma::differs_from(rma::null_ref), rma::backoff(500, 8'000));
     }

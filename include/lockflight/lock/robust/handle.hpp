@@ -207,7 +207,7 @@ class robust_handle : protected guarded_waits<Port> {
     before_ = me_.nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
-    // We, or another participant, replace the generation that we have left in disorder.
+    // This participant or another one replaces the generation that we have left in disorder.
     while (base::present() == ours)
       if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up(ours, {});
     free_acknowledged();
@@ -273,8 +273,9 @@ class robust_handle : protected guarded_waits<Port> {
     free_acknowledged();
   }
 
-  // We were evicted, or the release cannot go on. Does not wait for other participants: if one of
-  // them has the right to repair, later participants find the generation in disorder as we did.
+  // This participant was evicted, or its release cannot go on. Does not wait for other
+  // participants: if one of them has the right to repair, later participants find the generation in
+  // disorder as we did.
   [[gnu::noinline]] void leave_in_disorder() {
     base::end_watch();
     const rma::word ours = std::exchange(line_.value, never);

@@ -179,7 +179,7 @@ class robust_participant {
     if (free_ != 0 && has_node && --until_due_ >= 0) return;
     collect();
     until_due_ = patience;
-    // Others have yet to leave generations that are over: they do as soon as they run.
+    // Other participants have yet to leave generations that are over: they do as soon as they run.
     if constexpr (!rma::examines_nothing<Port>)
       for (int tries = 0; free_ == 0 && left_ != 0 && tries < most_tries; ++tries) {
         port_.pause(1'000'000);

@@ -7,7 +7,7 @@
 
 namespace lockflight::lock {
 
-/// All zero: nothing.
+/// A record of zeros is that of a participant that does nothing.
 struct record : rma::packed<record> {
   enum phase_of : rma::word {
     idle = 0,

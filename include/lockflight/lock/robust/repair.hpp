@@ -99,7 +99,7 @@ class generations : protected lock_users<Port> {
   }
 
   [[nodiscard]] repaired repair_undisturbed(rma::word in_disorder) {
-    // Others wait until we have finished, so no signal may stop us meanwhile.
+    // Other participants wait until this repair has finished, so no signal may stop us meanwhile.
     [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
     const taken right = take_the_right();
     if (right == taken::no) return repaired::busy;

@@ -128,7 +128,8 @@ class biased_groups {
       static_cast<void>(all_have_left(rma::forever{}));
     else if (!all_have_left(port_.deadline_in(Patience)))
       return false;
-    // Others may end the bias beside us; ours may then be the later one, and finds nobody.
+    // Other ranks may end the bias at the same time; ours may then be the later one, and finds
+    // nobody.
     port_.store(bias_, off);
     return true;
   }
