@@ -273,9 +273,8 @@ class robust_handle : protected guarded_waits<Port> {
     free_acknowledged();
   }
 
-  // This participant was evicted, or its release cannot go on. Does not wait for other
-  // participants: if one of them has the right to repair, later participants find the generation in
-  // disorder as we did.
+  // This participant was evicted, or its release cannot go on. Does not wait for other ones: if one
+  // of them has the right to repair, later participants find the generation in disorder, too.
   [[gnu::noinline]] void leave_in_disorder() {
     base::end_watch();
     const rma::word ours = std::exchange(line_.value, never);
