@@ -24,7 +24,7 @@ struct lock_request {
   std::string name;
   lock::parameter_values set;
   rma::rank_t home = 0;
-  bool shares = false;  ///< it must have shared holders
+  bool shares = false;  ///< the lock must have shared holders
 };
 
 /// A lock of the lock table on this fabric.

@@ -17,7 +17,7 @@ struct handle {
   lockflight_participant* owner;
   std::string name;
   std::unique_ptr<any_lock> lock;  ///< null when it is destroyed
-  bool shares = false;             ///< it was made as one that readers share
+  bool shares = false;             ///< the mutex was made as one that readers share
   catalogue::abilities can;
   catalogue::hold held = catalogue::hold::none;
 };

@@ -23,7 +23,7 @@ struct ending {
 /// A command that a run starts.
 struct attended {
   char* const* words;  ///< a null pointer ends them
-  std::string role;    ///< what messages call it: COMMAND
+  std::string role;    ///< the name in messages: COMMAND
   std::string name;    ///< and which one it is
 };
 

@@ -87,7 +87,7 @@ struct setting {
   bool numeric;
   int importance;
   std::string (*of)(const json& run);
-  const char* above;  ///< its words above the table; {} is the value
+  const char* above;  ///< the words above the table; {} is the value
 };
 
 const setting settings[] = {

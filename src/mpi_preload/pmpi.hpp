@@ -38,8 +38,9 @@ struct mpi_calls {
 };
 /// The functions to which the drop-in passes calls that it does not handle.
 struct calls_behind {
-  mpi_calls own;   ///< the MPI's
-  mpi_calls next;  ///< that of a profiling tool that is loaded behind us, or the MPI's
+  mpi_calls own;  ///< the MPI's
+  mpi_calls
+      next;  ///< the calls of a profiling tool that is loaded behind the drop-in, or the MPI's
 };
 
 namespace detail {

@@ -76,7 +76,7 @@ struct claim {
   std::string note;
   std::string missed;            ///< why it is missed, as far as we know; empty if it should hold
   std::optional<cause> because;  ///< the same in a word
-  std::string needs;             ///< what is missing to measure it; then there is no `how`
+  std::string needs;             ///< the means that a measurement lacks; then there is no `how`
   std::optional<measure> how;
   std::string at;  ///< "claims/rma.toml:12"
 };

@@ -49,7 +49,7 @@ struct standing {
   std::size_t done = 0;          ///< runs
   std::size_t of = 0;            ///< runs in all
   double part = 0;               ///< of the estimated work that is done
-  std::size_t claims_left = 0;   ///< that wait for a run
+  std::size_t claims_left = 0;   ///< claims that wait for a run
   std::vector<std::string> now;  ///< "rma/lb-1024-vs-d-mcs": the claims whose runs are under way
 };
 

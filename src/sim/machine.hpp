@@ -93,7 +93,7 @@ struct memory_profile {
   std::vector<std::uint32_t> controllers;  ///< the nodes beside which they are
   time_ps controller = 0;                  ///< of one access; a controller serves one at a time
   time_ps read = 0;                        ///< the memory's latency; a write does not wait for it
-  std::uint32_t word_accesses = 1;         ///< that a put or a get of one word takes
+  std::uint32_t word_accesses = 1;         ///< accesses of a put or a get of one word
   std::uint32_t tile_nodes = 1;            ///< neighbours that share a port to the mesh
   time_ps port = 0;                        ///< of one passage through it
 };

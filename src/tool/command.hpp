@@ -23,7 +23,7 @@ struct option {
   std::string name;            ///< "--lock"; "FILE.json" for a positional
   std::string shorthand = {};  ///< "-o", or empty
   std::string value = {};      ///< the name of its value; empty: it takes none
-  std::string what = {};       ///< its effect, without a final stop
+  std::string what = {};       ///< the effect, without a final stop
   offer completes = offer::nothing;
   std::vector<std::string> known = {};  ///< the words that completion offers
   bool repeats = false;                 ///< may be given several times
@@ -34,7 +34,7 @@ struct option {
 
 struct example {
   std::string line;  ///< the command line
-  std::string what;  ///< its effect
+  std::string what;  ///< the effect
 };
 
 /// The names that an option takes, and their meanings.

@@ -20,7 +20,7 @@ struct environment_variable {
 /// The differences between the two programs.
 struct about {
   std::string_view name;     ///< "lockflight"
-  std::string_view summary;  ///< what the program is, in a sentence without a final stop
+  std::string_view summary;  ///< a sentence about the program, without a final stop
   std::span<const entry> commands;
   /// Commands that it passes on to another program, which has their options and their help.
   std::span<const listing> passed_on = {};

@@ -35,7 +35,7 @@ class climber {
  private:
   struct walk {
     bool gained = false;
-    bool flat = false;  ///< its first step has changed nothing
+    bool flat = false;  ///< the first step has changed nothing
   };
 
   /// Steps of `by` rungs, as long as they gain. `over_even`: also over values that are neither

@@ -24,7 +24,7 @@ struct launch_failed : std::runtime_error {
 /// A rank that is gone.
 struct loss {
   std::string name;     ///< "rank 1 on host1"
-  bool silent = false;  ///< its host does not answer; else its process has ended
+  bool silent = false;  ///< the rank's host does not answer; else the process has ended
 
   /// "rank 1 on host1 is gone: its process has ended".
   [[nodiscard]] std::string what() const;

@@ -156,7 +156,7 @@ using fabric::host_findings;
 
 /// Properties of SHMEM on this launch, found in a short trial.
 struct findings {
-  std::string library;  ///< its name, and the version of the standard
+  std::string library;  ///< the library's name, and the version of the standard
   int ranks = 0;
   int hosts_count = 0;
   int cores = 0;

@@ -169,9 +169,9 @@ using fabric::host_findings;
 
 /// Properties of the library on this launch, found in a short trial.
 struct findings {
-  std::string library;  ///< its version
+  std::string library;  ///< the library's version
   std::string transports;
-  std::string atomics;  ///< who does them
+  std::string atomics;  ///< the CPU or the card, which does the atomics
   int ranks = 0;
   int hosts_count = 0;
   int cores = 0;

@@ -24,7 +24,7 @@ namespace lockflight::cluster {
 enum class fate : std::uint8_t {
   refused,    ///< etcd has read it and said no
   unreached,  ///< no etcd has got it
-  unknown,    ///< it may have been carried out, or may be yet
+  unknown,    ///< etcd may have carried the request out, or may yet
 };
 
 /// The message has the URL of each endpoint that was tried, and what went wrong there.

@@ -93,10 +93,10 @@ struct peer {
 struct peer_status {
   peer who;
   bool is_connected = false;    ///< messages to it get there
-  bool is_reaching_us = false;  ///< its connection to this agent is there
+  bool is_reaching_us = false;  ///< the peer's connection to this agent is there
   std::size_t queued = 0;       ///< messages that it has not acknowledged
   std::size_t queued_bytes = 0;
-  bool has_overflowed = false;  ///< its queue was dropped (see "not heard")
+  bool has_overflowed = false;  ///< the peer's queue was dropped (see "not heard")
   /// The median of its last pings, 16 at most.
   std::optional<std::chrono::nanoseconds> round_trip;
 };

@@ -39,10 +39,10 @@ namespace lockflight::cluster {
 struct agent_options {
   std::string domain;
   etcd_options etcd;
-  std::string listen = "0.0.0.0:7411";      ///< HOST:PORT
-  std::string advertise;                    ///< how others reach it; empty: this host's name
-  std::string host;                         ///< what it is called in messages; empty: its name
-  std::chrono::milliseconds ttl{0};         ///< 0: what the cluster has, or 10 s
+  std::string listen = "0.0.0.0:7411";  ///< HOST:PORT
+  std::string advertise;                ///< how others reach it; empty: this host's name
+  std::string host;                     ///< the host's name in messages; empty: that of the system
+  std::chrono::milliseconds ttl{0};     ///< 0: what the cluster has, or 10 s
   std::chrono::milliseconds keep{600'000};  ///< names that nobody uses; 0: for ever
   domain_options file;                      ///< slots, names, mode and group of the domain file
   std::string state_folder;                 ///< where it keeps what must survive the machine's end

@@ -37,7 +37,7 @@ struct agent_status {
   std::int64_t deadline_us = 0;    ///< on CLOCK_BOOTTIME; 0: none
   std::int64_t away_until_us = 0;  ///< the others did not hear this host; on CLOCK_BOOTTIME
   std::int64_t ttl_us = 0;
-  std::uint64_t names = 0;    ///< that have a lock on this host
+  std::uint64_t names = 0;    ///< names that have a lock on this host
   std::uint64_t owned = 0;    ///< of those, what this host owns
   std::uint64_t at_home = 0;  ///< names that this host keeps the record of
   /// Losses of several hosts at once, after which names that nobody has used since may be half

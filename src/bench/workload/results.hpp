@@ -43,14 +43,14 @@ struct alignas(128) rank_result {
   double released_squared = 0;  ///< squares of ticks
   // On a simulated machine.
   std::uint64_t all_cas = 0;     ///< posted compare-and-swaps in the whole run
-  std::uint64_t failed_cas = 0;  ///< those that changed nothing
+  std::uint64_t failed_cas = 0;  ///< compare-swaps that changed nothing
   double on_messages = 0;        ///< of a server: the part of the run that its processor needed
   double on_atomics = 0;         ///< of a server: the same of its card's atomic units
 
   std::uint64_t trace_used = 0;
 
-  bool lost = false;  ///< its process was killed and its measurements are incomplete; written by
-                      ///< the starter
+  bool lost = false;  ///< the rank's process was killed and its measurements are incomplete;
+                      ///< written by the starter
 
   std::atomic<std::uint32_t> beats{0};     ///< grows while the rank makes progress
   std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
@@ -59,7 +59,7 @@ struct alignas(128) rank_result {
   histogram read;   ///< latencies in ticks
   histogram write;  ///< latencies in ticks
   // The same once more, with many locks:
-  histogram local;   ///< those of the own node
+  histogram local;   ///< acquires of locks of the own node
   histogram remote;  ///< the others
 
   [[nodiscard]] std::uint64_t reads() const { return read.count() + untimed_reads; }

@@ -62,11 +62,11 @@ struct program {
 struct step {
   enum class kind : std::uint8_t {
     run,     ///< a participant goes on
-    effect,  ///< its posted operation number `index` takes effect
-    drain,   ///< its oldest buffered store becomes visible
-    expire,  ///< its deadline is over, and it goes on in vain
-    death,   ///< it dies, or its death becomes known to those that count deaths
-    stop,    ///< it stops for ever
+    effect,  ///< the participant's posted operation `index` takes effect
+    drain,   ///< the participant's oldest buffered store becomes visible
+    expire,  ///< the participant's deadline is over
+    death,   ///< the participant dies, or its death becomes known
+    stop,    ///< the participant stops for ever
     lapse,   ///< the deadline of a grant is over: it goes on from its wait or pause
   };
   kind what = kind::run;

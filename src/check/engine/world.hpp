@@ -49,7 +49,7 @@ struct posted {
   rank_t target;
   word a;
   word b;
-  word read;     ///< what it read, delivered at the flush
+  word read;     ///< the value that the operation read, delivered at the flush
   word* result;  ///< where the participant wants it; null if nowhere
 };
 

@@ -33,12 +33,12 @@ struct outcome {
   verdict what = verdict::ok;
   std::uint64_t states = 0;  ///< different ones
   std::uint64_t transitions = 0;
-  std::uint64_t executions = 0;  ///< that came to an end
-  std::uint64_t cut = 0;         ///< that ended because a participant had used up its retries
+  std::uint64_t executions = 0;  ///< executions that came to an end
+  std::uint64_t cut = 0;         ///< executions that ended because retries were used up
   double seconds = 0;
   std::optional<violation> broken;
-  std::vector<step> schedule;  ///< that breaks it
-  std::size_t repeats = 0;     ///< its last steps, which can go on for ever (starvation.hpp)
+  std::vector<step> schedule;  ///< the schedule that breaks the property
+  std::size_t repeats = 0;     ///< the last steps of it, which can go on for ever (starvation.hpp)
 };
 
 /// Called now and then with the outcome so far; returning false stops the search.

@@ -19,7 +19,7 @@ class state_graph {
   struct edge {
     number to;
     step what;
-    std::uint8_t duty;  ///< its bit, or `none`
+    std::uint8_t duty;  ///< the bit of the duty, or `none`
   };
   static constexpr std::uint8_t none = 64;
 

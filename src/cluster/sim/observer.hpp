@@ -42,7 +42,7 @@ class observer {
     mode as;
     const acquire_events* what;
     const host_clock* clock;
-    identity of{};  ///< its host
+    identity of{};  ///< the holder's host
 
     [[nodiscard]] bool is_valid(true_time now) const { return what->is_valid(clock->at(now)); }
   };

@@ -30,7 +30,7 @@ enum class fault_kind : std::uint8_t {
   stale_reads,    ///< the host's reads show keys of some time ago
   no_hints,       ///< watches say nothing
   slow_network,   ///< messages take up to a second
-  key_lost,       ///< somebody deletes one of the host's keys in etcd
+  key_lost,       ///< one of the host's keys is deleted in etcd
   doubt_ends,     ///< no fault: an operator says that what lost hosts left is put right
 };
 constexpr int fault_kinds = 20;

@@ -13,7 +13,7 @@ struct thread_identity {
   std::int32_t pid = 0;
   std::int32_t tid = 0;
   std::uint64_t born = 0;   ///< in ticks since the boot; 0: not known
-  std::uint64_t space = 0;  ///< its namespaces: see our_space
+  std::uint64_t space = 0;  ///< the process's namespaces: see our_space
 
   /// The thread in a word: the numbers, below the kernel's limit of 2^22, and a part of the
   /// namespace's number.

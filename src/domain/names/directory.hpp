@@ -17,13 +17,13 @@ namespace lockflight::detail {
 
 /// A lock that has a name.
 struct found_lock {
-  std::uint32_t line = 0;    ///< its first one
+  std::uint32_t line = 0;    ///< the block's first line
   std::uint64_t serial = 0;  ///< no two locks of a domain ever have the same
   const domain_kind* kind = nullptr;
   std::string parameters;
   lock::parameter_values set;       ///< of its class: the same, but for a semaphore's N
   std::uint32_t words = 0;          ///< without those of its name
-  std::uint64_t tokens_before = 0;  ///< what a name's earlier locks may have given
+  std::uint64_t tokens_before = 0;  ///< the greatest that a name's earlier locks may have given
 };
 
 /// Throws domain_error (invalid).

@@ -134,7 +134,7 @@ struct domain_header {
   // ---- membership ----
   alignas(128) std::atomic<std::uint64_t> deaths;
   std::atomic<std::uint32_t> used_slots;   ///< no slot from here on was ever taken
-  std::atomic<std::uint32_t> slot_pieces;  ///< that have memory
+  std::atomic<std::uint32_t> slot_pieces;  ///< pieces that have memory
   std::atomic<std::int32_t> living;        ///< about as many threads have slots
   std::atomic<std::uint32_t> next_to_examine;
   /// The number of the process that removes the domain or has removed it, so that no thread takes a
@@ -153,7 +153,7 @@ struct domain_header {
   std::atomic<std::uint64_t> tokens;
   std::atomic<std::uint32_t> classes;
   std::atomic<std::uint32_t> next_line;    ///< no block from here on
-  std::atomic<std::uint32_t> room_pieces;  ///< that have memory
+  std::atomic<std::uint32_t> room_pieces;  ///< pieces that have memory
   std::atomic<std::uint32_t> count;        ///< of names
 };
 

@@ -48,7 +48,7 @@ class link final : public wired::detail::link, public answer_taker {
   struct operation : completion {
     rma::word value = 0;
     rma::word compare = 0;
-    rma::word before = 0;  ///< what came back
+    rma::word before = 0;  ///< the value that came back
     rma::word* result = nullptr;
     rma::rank_t home = -1;
   };

@@ -16,7 +16,7 @@ struct request {
   fabric::remote_kind kind = fabric::remote_kind::get;
   bool compares = false;    ///< a swap, if the cell has the value `expected`
   std::uint32_t index = 0;  ///< of the cell
-  rma::word value = 0;      ///< what it puts, adds or swaps in
+  rma::word value = 0;      ///< the value to put, add or swap in
   rma::word expected = 0;
 };
 

@@ -16,7 +16,7 @@ struct wanted_nodes {
   explicit wanted_nodes(const char* variable);
 
   int each = 1;
-  std::string why_not{};  ///< what is wrong with it; empty if nothing is
+  std::string why_not{};  ///< the fault of the host; empty if there is none
 };
 
 /// The first `ranks` ranks, by node. `first_of_host[r]` is the lowest rank on rank r's host.

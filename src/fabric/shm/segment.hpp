@@ -17,7 +17,7 @@ struct control {
   std::atomic<std::uint32_t> aborted{0};    ///< a rank failed; waits throw
   std::atomic<std::uint32_t> reporting{0};  ///< taken by the first rank that has something to say
   rma::rank_t failed_rank = -1;
-  std::array<char, 1024> failure{};  ///< its report
+  std::array<char, 1024> failure{};  ///< the report of a rank that failed
 
   /// Reports the first rank that fails; other failing ranks only stop.
   void report(rma::rank_t rank, const std::string& how);

@@ -43,7 +43,7 @@ class link final : public wired::detail::link {
     rma::word value = 0;
     rma::word ignored = 0;  ///< the result of an operation that has none
     rma::rank_t home = -1;
-    bool flushes = false;  ///< its request says nothing of the target
+    bool flushes = false;  ///< the request says nothing of the target
     void* request = nullptr;
   };
   struct outgoing {

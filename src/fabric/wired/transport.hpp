@@ -55,9 +55,9 @@ class exposure {
 
 /// The description of a transport for `lockflight doctor`.
 struct description {
-  std::string library;     ///< its name and version
-  std::string transports;  ///< what carries the operations
-  std::string atomics;     ///< who does them
+  std::string library;     ///< the library's name and version
+  std::string transports;  ///< the transports that carry the operations
+  std::string atomics;     ///< the CPU or the card, which does the atomics
 };
 
 class transport {

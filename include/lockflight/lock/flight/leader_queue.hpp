@@ -33,7 +33,8 @@ struct turn_word : rma::packed<turn_word> {
   static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
   static constexpr rma::field left{1, 1};  ///< the waiter gave up; its entry is still in the queue
   static constexpr rma::field out{2, 1};   ///< and the predecessor is removing it
-  static constexpr rma::field nodes{16, 16};  ///< that may follow; 0: agree with the home's node
+  static constexpr rma::field nodes{16,
+                                    16};  ///< nodes that may follow; 0: agree with the home's node
   static constexpr rma::field value{32, 16};  ///< the handoff value, the user's
   static_assert(rma::are_disjoint({wait, left, out, nodes, value}));
 };

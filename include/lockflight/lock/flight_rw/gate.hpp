@@ -111,7 +111,7 @@ struct reader_count : rma::packed<reader_count> {
 /// idle. All zeroes say nothing.
 struct phase : rma::packed<phase> {
   static constexpr rma::field quiet{0, 1};     ///< no reader was there when the gates were closed
-  static constexpr rma::field writers{1, 12};  ///< that have had the lock since then
+  static constexpr rma::field writers{1, 12};  ///< writers that have had the lock since then
   static_assert(rma::are_disjoint({quiet, writers}));
   static_assert(writers.at + writers.bits <= node_word::value.bits, "it fits into a node's word");
 

@@ -25,7 +25,7 @@ namespace lockflight::lock {
 struct cql_census {
   std::uint32_t first;
   std::uint32_t end;
-  cql_entry at_first = {};       ///< that of `first`, or none
+  cql_entry at_first = {};       ///< the entry of `first`, or none
   rma::word writers_behind = 0;  ///< entries of writers for the other places
 
   void count(cql_entry entry) {

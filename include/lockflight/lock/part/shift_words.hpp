@@ -19,7 +19,7 @@ class shift_format {
       : releases_{.at = 64 - static_cast<unsigned>(counter_bits),
                   .bits = static_cast<unsigned>(counter_bits)} {}
 
-  static constexpr rma::field readers{.at = 0, .bits = 24};  ///< that are in or wait
+  static constexpr rma::field readers{.at = 0, .bits = 24};  ///< readers that are in or wait
   static constexpr rma::field writer{.at = 24, .bits = 1};
   static constexpr rma::field epoch{.at = 31, .bits = 1};
   static_assert(rma::are_disjoint({readers, writer, epoch, {.at = 32, .bits = 32}}));
@@ -55,10 +55,11 @@ struct shift_grant : rma::packed<shift_grant> {
   static constexpr rma::field releases{.at = 32, .bits = 32};
   static_assert(rma::are_disjoint({kind, epoch, in_a_row, releases}));
 
-  static constexpr rma::word waits = 0;         ///< nothing was passed yet
-  static constexpr rma::word handover = 1;      ///< the successor is in
-  static constexpr rma::word mode_changed = 2;  ///< it is in when that many releases are counted
-  static constexpr rma::word head = 3;          ///< it is the first of the queue
+  static constexpr rma::word waits = 0;     ///< nothing was passed yet
+  static constexpr rma::word handover = 1;  ///< the successor is in
+  static constexpr rma::word mode_changed =
+      2;                                ///< the waiter is in when so many releases are counted
+  static constexpr rma::word head = 3;  ///< the waiter is the first of the queue
 };
 
 }  // namespace lockflight::lock

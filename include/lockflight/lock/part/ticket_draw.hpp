@@ -31,7 +31,7 @@ class ticket_draw {
   /// The result of a head's draw.
   struct drawn {
     rma::word ticket;
-    bool is_turn;  ///< it is the owner's, and stays so until it is released
+    bool is_turn;  ///< the lock is the owner's until it is released
   };
 
   ticket_draw(Port& p, const cells& where, const side_access<Port>& side)

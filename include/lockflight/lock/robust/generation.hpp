@@ -13,7 +13,7 @@ namespace lockflight::lock {
 /// A generation: its number, and the instance of the lock inside that it uses. 32 bits, so that a
 /// record can hold it. All zero: the first one.
 struct generation_word : rma::packed<generation_word> {
-  static constexpr rma::field closed{.at = 0, .bits = 1};  ///< it is to be replaced
+  static constexpr rma::field closed{.at = 0, .bits = 1};  ///< the generation is to be replaced
   static constexpr rma::field instance{.at = 1, .bits = 2};
   static constexpr rma::field number{.at = 3, .bits = 29};
   static_assert(rma::are_disjoint({closed, instance, number}));

@@ -30,8 +30,8 @@ namespace lockflight::lock {
 enum class head_step : std::uint8_t {
   wait,       ///< there is no unit: it waits for one
   try_again,  ///< there may be a free one
-  had,        ///< it has a unit
-  late,       ///< its time is over
+  had,        ///< the participant has a unit
+  late,       ///< the time limit is over
   moved,      ///< the semaphore is another one by now
 };
 
