@@ -9,12 +9,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <system_error>
 
+#include "base/boot_id.hpp"
 #include "base/round_up.hpp"
 #include "fabric/mpi/calls.hpp"
 #include "mpi_preload/window_groups.hpp"
@@ -100,10 +99,8 @@ constexpr auto own_words = static_cast<std::uint32_t>(round_up(
 [[nodiscard]] std::uint64_t find_number_of_this_host() {
   utsname names{};
   uname(&names);
-  std::string text = names.nodename;
   // Two machines may have one name, and two containers of a machine cannot open each other's files.
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  text.append(std::istreambuf_iterator<char>(boot), {});
+  std::string text = names.nodename + boot_id();
   struct stat processes {};
   if (stat("/proc/self/ns/pid", &processes) == 0) text += std::to_string(processes.st_ino);
   return std::hash<std::string>{}(text);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <random>
-
+#include "base/random_number.hpp"
 #include "domain/membership/machine_clock.hpp"
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
@@ -11,14 +10,6 @@
 
 namespace lockflight::cluster {
 namespace {
-
-member_id random_number() {
-  std::random_device from;
-  for (;;) {
-    const auto made = member_id{from()} << 32 | from();
-    if (made != 0) return made;
-  }
-}
 
 /// In a folder that only the agent's user can write to, also if the domain is a group's. The name
 /// has the number of the domain file: another file's records mean nothing to it.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 
 #include "base/number.hpp"
+#include "base/random_number.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -52,8 +52,7 @@ recovery::recovery(const agent_options& options, epoch_number above)
   if (before_->keys.cluster) cluster_ = before_->keys.cluster->what;
   if (noted_ && noted_->domain.id != 0) cluster_.id = noted_->domain.id;
   if (noted_) cluster_.recoveries = std::max(cluster_.recoveries, noted_->domain.recoveries);
-  std::random_device random;
-  while (cluster_.id == 0) cluster_.id = std::uint64_t{random()} << 32 | random();
+  if (cluster_.id == 0) cluster_.id = random_number();
   ++cluster_.recoveries;
 }
 

@@ -2,10 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-#include <functional>
 #include <string>
 
+#include "base/boot_id.hpp"
+#include "base/fnv.hpp"
 #include "domain/membership/machine_clock.hpp"
 #include "lockflight/domain.hpp"
 
@@ -30,11 +30,10 @@ void require_agents_clock(const domain_file& file) {
 }
 
 std::uint64_t origin_of(const domain_file& file) {
-  std::string text;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
+  std::string text = boot_id();
   struct stat s {};
   if (stat(file.place().path.c_str(), &s) == 0) text += std::to_string(s.st_ino);
-  return std::hash<std::string>{}(text) | 1;
+  return fnv1a(text) | 1;
 }
 
 void require_original(const domain_file& file) {

@@ -7,9 +7,9 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
 
+#include "base/boot_id.hpp"
 #include "fabric/network/launched.hpp"
 #include "fabric/shm/pause.hpp"
 
@@ -20,9 +20,7 @@ namespace {
 /// kernel's start, and the namespaces and the user, which decide what one process sees of the
 /// other.
 std::string place_of_this_process() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  std::string text = wireup::host_name() + ' ' + boot + ' ' + std::to_string(geteuid());
+  std::string text = wireup::host_name() + ' ' + boot_id() + ' ' + std::to_string(geteuid());
   for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid", "/proc/self/ns/user"}) {
     std::array<char, 64> is{};
     if (readlink(space, is.data(), is.size() - 1) > 0) text += ' ' + std::string(is.data());
