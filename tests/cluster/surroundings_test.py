@@ -155,6 +155,7 @@ class Start(SurroundingsTest):
         self.spare.agent.send(signal.SIGTERM)
         self.assertEqual(self.spare.agent.child.wait(10), 0)
 
+    @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "half a minute: ./dev test --all")
     def test_slow_checks_of_passwords_that_change(self):
         cluster = Cluster(hosts=1, ttl=2 * TTL)
         self.addCleanup(cluster.close)
