@@ -6,7 +6,7 @@ import time
 import unittest
 
 from testbed import Cluster
-from testbed.etcd import Etcd, base64_of
+from testbed.etcd import Etcd
 from testbed.host import DOMAIN
 
 TTL = 2
@@ -41,7 +41,7 @@ class Keys(LossesTest):
         return next(each["id"] for each in host.status()["members"] if each["host"] == host.name)
 
     def delete(self, key):
-        self.cluster.etcd.ask("/v3/kv/deleterange", {"key": base64_of(f"lockflight/{DOMAIN}/{key}")})
+        self.cluster.etcd.delete(f"lockflight/{DOMAIN}/{key}")
 
     def test_a_deleted_key_shortens_no_promise(self):
         holder = self.one.hold("n")

@@ -89,6 +89,16 @@ class Etcd:
     def put(self, key, text):
         self.ask("/v3/kv/put", {"key": base64_of(key), "value": base64_of(text)})
 
+    def delete(self, key):
+        self.ask("/v3/kv/deleterange", {"key": base64_of(key)})
+
+    def keys(self, prefix):
+        """The names of all keys that begin with it, in their order."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        reply = self.ask("/v3/kv/range", {"key": base64_of(prefix), "range_end": base64_of(end),
+                                          "keys_only": True})
+        return [base64.b64decode(found["key"]).decode() for found in reply.get("kvs", [])]
+
     def entry(self, key, revision=0):
         """(value, the revision that made it, the header's revision), or None."""
         reply = self.ask("/v3/kv/range", {"key": base64_of(key), "revision": str(revision)})

@@ -3,7 +3,12 @@ begins one returns what ends it, or None if there was nothing to break."""
 
 import time
 
+from .host import DOMAIN
 from .links import CUT, OPEN, SWALLOWS
+
+# The keys of a cluster that it may lose without a command of its operator. Without its epoch or its
+# secret all agents end, and say so.
+LOST_KEYS = ("member/", "beat/", "evicted/", "cluster")
 
 
 class Faults:
@@ -17,6 +22,7 @@ class Faults:
             self.client_killed: 6, self.client_stopped: 3, self.agent_killed: 4,
             self.agent_stopped: 3, self.host_stopped: 2, self.host_dies: 2, self.etcd_killed: 2,
             self.etcd_stopped: 2, self.etcd_leader_stopped: 2, self.all_etcd_stopped: 1,
+            self.key_deleted: 3,
             self.link_fails: 4, self.peers_part: 3, self.host_without_peers: 2,
             self.host_without_etcd: 2, self.host_alone: 2, self.connections_break: 2,
             self.links_are_slow: 2}
@@ -134,6 +140,16 @@ class Faults:
             for each in running:
                 each.go_on()
         return "all", end
+
+    def key_deleted(self):
+        prefix = f"lockflight/{DOMAIN}/"
+        try:
+            keys = [each[len(prefix):] for each in self.cluster.etcd.keys(prefix)]
+            key = self.random.choice([each for each in keys if each.startswith(LOST_KEYS)])
+            self.cluster.etcd.delete(prefix + key)
+        except (OSError, IndexError):  # etcd does not answer, or has no such key
+            return None
+        return key, lambda: None
 
     # ---- links ----
 
