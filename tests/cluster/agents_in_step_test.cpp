@@ -83,6 +83,15 @@ class AgentsInStep : public testing::Test {
   /// Whether etcd gets what a host sends to it now.
   std::function<bool(member_id)> reaches_etcd_ = [](member_id) { return true; };
 
+  /// What a host writes to etcd from now on is under way until carry_out_late().
+  void delay_writes_of(member_id host) { delayed_ = host; }
+  /// No answer to it arrives.
+  void carry_out_late() {
+    for (const transaction& each : late_) (void)etcd_.carry_out(each);
+    late_.clear();
+    delayed_ = 0;
+  }
+
   /// No host hears another one any more.
   void cut_all() { is_cut_ = true; }
   /// No other host hears that one, while it hears them.
@@ -170,7 +179,7 @@ class AgentsInStep : public testing::Test {
     constexpr member_id of_copies = 100;
     host& copy = prepare(hosts_[of + of_copies], of);
     copy.words.copy(words);
-    copy.words.draw_session = [] { return session_number{1'000}; };
+    copy.words.draw_number = [] { return beat_number{1'000}; };
     start(copy);
     return copy;
   }
@@ -200,7 +209,9 @@ class AgentsInStep : public testing::Test {
     event(*on.runs, out);
     for (const message& each : out.messages) links_[{on.id, each.to}].push_back(each);
     for (const submitted& each : out.transactions)
-      if (reaches_etcd_(on.id))
+      if (delayed_ == on.id && !each.what.puts.empty())
+        late_.push_back(each.what);
+      else if (reaches_etcd_(on.id))
         replies_.push_back({on.runs.get(), each.number, etcd_.carry_out(each.what)});
     for (const wanted_host_lock& each : out.host_locks_wanted)
       if (on.locked.contains(each.name))
@@ -257,6 +268,8 @@ class AgentsInStep : public testing::Test {
   member_id unheard_ = 0;
   bool is_last_first_ = false;
   std::deque<reply> replies_;
+  member_id delayed_ = 0;
+  std::vector<transaction> late_;
   std::list<std::string> names_;
   std::list<client> clients_;
 };
@@ -582,6 +595,31 @@ TEST_F(AgentsInStep, TheHostWhoseWordsWereCopiedEndsWhenTheCopyIsUsed) {
   pass(timing().ttl / 2);
   EXPECT_EQ(at(2).stopped, stop::copied);
   EXPECT_EQ(at(2).words.deadline(), 0);
+}
+
+TEST_F(AgentsInStep, AnAgentOnACopyEndsIfTheHostHasRenewedSince) {
+  add_first(2);
+  sim::memory before;
+  before.copy(at(2).words);
+  pass(timing().ttl / 4);
+  const host& copy = add_copy(2, before);
+  pass(second);
+  EXPECT_EQ(copy.stopped, stop::copied);
+  EXPECT_EQ(at(2).stopped, stop::none);
+  EXPECT_GT(at(2).words.deadline(), now());
+}
+
+TEST_F(AgentsInStep, ALateRenewalOfTheAgentBeforeIsNoCopy) {
+  add_first(2);
+  delay_writes_of(2);
+  start(at(2));
+  pass(second / 10);
+  start(at(2));
+  pass(second / 10);
+  carry_out_late();
+  pass(5 * second);
+  EXPECT_EQ(at(2).stopped, stop::none);
+  EXPECT_GT(at(2).words.deadline(), now());
 }
 
 // Both agents have the same number, and only one of them has taken up the host's key.

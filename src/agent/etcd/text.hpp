@@ -10,7 +10,7 @@
 //                 "seals":[{"epoch":N,"drawn":N}]}
 //   member/ID    {"version":1,"incarnation":N,"agent":N,"retires":B,"address":"HOST:PORT",
 //                 "host":"NAME"}
-//   beat/ID      {"version":1,"begun":N,"missing":["ID"],"session":N}
+//   beat/ID      {"version":1,"begun":N,"missing":["ID"],"number":N}
 //   evicted/ID   {"version":1}
 //   cluster      {"version":1,"id":"ID","recoveries":N}
 //   secret       {"version":1,"key":"64 hexadecimal digits"}

@@ -143,7 +143,7 @@ json json_of(const member_value& what) {
 json json_of(const beat_value& what) {
   return {{"begun", what.begun},
           {"missing", json_list(what.missing, [](member_id id) { return text_of(id); })},
-          {"session", what.session}};
+          {"number", what.number}};
 }
 
 json json_of(const evicted_value&) { return json::object(); }
@@ -236,9 +236,9 @@ beat_value read_beat(const json_object& from) {
     if (!id) throw unlike_field("missing", "texts of 16 hexadecimal digits, not all of them 0");
     return *id;
   };
-  // The beats of earlier versions have no session.
-  const auto session = from.has("session") ? from.number<session_number>("session") : 0;
-  return {from.epoch("begun"), from.list("missing", read_one), session};
+  // The beats of earlier versions have no number.
+  const auto number = from.has("number") ? from.number<beat_number>("number") : 0;
+  return {from.epoch("begun"), from.list("missing", read_one), number};
 }
 
 cluster_value read_cluster(const json_object& from) {

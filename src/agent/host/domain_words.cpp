@@ -48,9 +48,9 @@ void domain_words::begin_with_own_clock(instant ttl) {
   header().time_space = ours;
 }
 
-session_number domain_words::next_session(session_number confirmed) {
-  header().confirmed_session = confirmed;
-  return header().last_session = random_number();
+beat_number domain_words::next_beat(beat_number confirmed) {
+  header().confirmed_beat = confirmed;
+  return header().last_beat = random_number();
 }
 
 void domain_words::wake_clients() {

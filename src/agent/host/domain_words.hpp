@@ -40,11 +40,9 @@ class domain_words final : public host_words {
   void set_registered(revision at) override { header().registered = at; }
   [[nodiscard]] agent_number next_agent() override { return ++header().agents; }
   [[nodiscard]] agent_number last_agent() const override { return header().agents; }
-  [[nodiscard]] session_number confirmed_session() const override {
-    return header().confirmed_session;
-  }
-  [[nodiscard]] session_number last_session() const override { return header().last_session; }
-  [[nodiscard]] session_number next_session(session_number confirmed) override;
+  [[nodiscard]] beat_number confirmed_beat() const override { return header().confirmed_beat; }
+  [[nodiscard]] beat_number last_beat() const override { return header().last_beat; }
+  [[nodiscard]] beat_number next_beat(beat_number confirmed) override;
   [[nodiscard]] cluster_value cluster() const override {
     return {header().cluster, header().recoveries};
   }

@@ -35,7 +35,7 @@ struct member_value {
 struct beat_value {
   epoch_number begun = 0;          ///< the last epoch that the member has begun in, as home
   std::vector<member_id> missing;  ///< the members that it has not heard for a while
-  session_number session = 0;      ///< of the agent that wrote this
+  beat_number number = 0;
   bool operator==(const beat_value&) const = default;
 };
 /// Says that a member may not renew any more.

@@ -171,7 +171,7 @@ void membership::decide(instant now, purpose asked, effects& out) {
     case phase::starting:
       return take_up(now, asked, out);
     case phase::joining:
-      return join(now, out);
+      return join(now, asked, out);
     case phase::registered:
       return decide_as_member(now, asked, out);
     case phase::leaving:
@@ -200,8 +200,9 @@ void membership::decide_as_member(instant now, purpose asked, effects& out) {
   if (beat == my_beat_) return;  // the transaction was a read, or this member is evicted
   // (!) The beat is lost, or is that of a renewal whose answer was lost. Else another agent renews
   // with the keys of this one: it runs on a copy of this host's words.
-  const bool may_be_mine = is_unanswered_ && mine->beat && mine->beat->what.session == session_;
+  const bool may_be_mine = is_unanswered_ && mine->beat && mine->beat->what.number == number_;
   if (mine->beat && !may_be_mine) return end_as_copied(out);
+  if (mine->beat) number_ = words_.next_beat(number_);
   is_unanswered_ = false;
   my_beat_ = beat;
   if (asked == purpose::renewal) renew(now, out);
@@ -210,7 +211,7 @@ void membership::decide_as_member(instant now, purpose asked, effects& out) {
 void membership::put_mine(transaction& into, instant now) const {
   into.puts.push_back(
       {{key_kind::member, self_}, member_value{words_.incarnation(), agent_, retires_}});
-  into.puts.push_back({{key_kind::beat, self_}, beat_value{begun_, missing(now), session_}});
+  into.puts.push_back({{key_kind::beat, self_}, beat_value{begun_, missing(now), number_}});
 }
 
 void membership::take_up(instant now, purpose asked, effects& out) {
@@ -227,16 +228,34 @@ void membership::take_up(instant now, purpose asked, effects& out) {
   takes.when = {{{key_kind::member, self_}, mine->member->changed},
                 {{key_kind::evicted, self_}, 0},
                 {{key_kind::beat, self_}, beat}};
-  // (!) If no agent on these words wrote the beat, an agent on a copy of them did. A read may be
-  // out of date, and a transaction is not. (Earlier versions write no session.)
-  const session_number by = mine->beat ? mine->beat->what.session : words_.confirmed_session();
-  if (by != words_.last_session() && asked == purpose::read)
-    return submit(now, std::move(takes), purpose::check, out);
-  if (by != words_.last_session() && by != words_.confirmed_session() && by != 0)
-    return end_as_copied(out);
-  if (session_ == 0) session_ = words_.next_session(by);
+  if (is_copied(now, asked, takes, out)) return;
+  choose_number();
   put_mine(takes, now);
   submit(now, std::move(takes), purpose::renewal, out);
+}
+
+/// (!) A number is used until etcd is known to have it: a renewal of the agent before this one may
+/// still be under way.
+void membership::choose_number() {
+  const member_keys* const mine = latest_->find(self_);
+  const bool has_beat = mine != nullptr && mine->beat;
+  const beat_number there = has_beat ? mine->beat->what.number : words_.confirmed_beat();
+  number_ = words_.last_beat();
+  if (number_ == 0 || number_ == there) number_ = words_.next_beat(there);
+}
+
+/// (!) If no agent on these words wrote the beat that is there, an agent on a copy of them did. A
+/// read may be out of date: then a transaction asks once more, which compares what is to be
+/// compared anyway. (Earlier versions write no number.) If so, nothing else is to be done for now.
+bool membership::is_copied(instant now, purpose asked, const transaction& with, effects& out) {
+  const member_keys* const mine = latest_->find(self_);
+  const beat_number by = mine->beat ? mine->beat->what.number : 0;
+  if (by == 0 || by == words_.last_beat() || by == words_.confirmed_beat()) return false;
+  if (asked == purpose::read)
+    submit(now, {with.when, {}, {}}, purpose::check, out);
+  else
+    end_as_copied(out);
+  return true;
 }
 
 /// (!) The host's key is gone, or this host may not renew it. What etcd has lost shortens no
@@ -251,7 +270,7 @@ void membership::come_back(instant now, effects& out) {
   }
   stay_away_if_evicted(now);
   begin_new_incarnation(out);
-  return retires_ ? end_after_leaving(out) : join(now, out);
+  return retires_ ? end_after_leaving(out) : join(now, purpose::read, out);
 }
 
 void membership::begin_new_incarnation(effects& out) {
@@ -280,12 +299,13 @@ void membership::stay_away_if_evicted(instant now) {
                                   times_.ttl << std::min(evictions_ - 2, doublings_most));
 }
 
-void membership::join(instant now, effects& out) {
+void membership::join(instant now, purpose asked, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && is_mine(*mine->member)) {
-    if (mine->beat && mine->beat->what.session != session_) return end_as_copied(out);
+    if (mine->beat && mine->beat->what.number != number_) return end_as_copied(out);
     // The transaction was carried out, and its answer was lost.
+    if (mine->beat) number_ = words_.next_beat(number_);
     my_key_ = mine->member->changed;
     my_beat_ = mine->beat ? mine->beat->changed : 0;
     words_.set_registered(mine->member->created);
@@ -294,13 +314,14 @@ void membership::join(instant now, effects& out) {
     return renew(now, out);
   }
   if (retires_) return end_after_leaving(out);
-  if (session_ == 0) session_ = words_.next_session(words_.last_session());
+  if (number_ == 0) choose_number();
   transaction joins;
   if (is_there) {
     // A member that was evicted comes back when the others have taken it off.
     if (mine->evicted) return;
     joins.when = {{{key_kind::member, self_}, mine->member->changed},
                   {{key_kind::evicted, self_}, 0}};
+    if (is_copied(now, asked, joins, out)) return;
   } else {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
     if (const auto unheard = unheard_members(now); !unheard.empty())
@@ -319,7 +340,7 @@ void membership::say_who_is_unheard(instant now, const std::vector<member_id>& u
   next_application_ = now + times_.period();
   transaction says;
   says.when = {{{key_kind::member, self_}, 0}};
-  says.puts = {{{key_kind::beat, self_}, beat_value{0, unheard, session_}}};
+  says.puts = {{{key_kind::beat, self_}, beat_value{0, unheard, number_}}};
   submit(now, std::move(says), purpose::read, out);
 }
 
@@ -333,7 +354,7 @@ void membership::renew(instant now, effects& out) {
   if (retires_ && !is_told)
     put_mine(renews, now);
   else
-    renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now), session_}}};
+    renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now), number_}}};
   submit(now, std::move(renews), purpose::renewal, out);
 }
 
@@ -403,6 +424,7 @@ void membership::confirmed(const pending& asked, const snapshot& seen, effects& 
   my_key_ = key.changed;
   my_beat_ = seen.find(self_)->beat ? seen.find(self_)->beat->changed : 0;
   is_unanswered_ = false;
+  number_ = words_.next_beat(number_);
   if (phase_ != phase::registered) {
     words_.set_registered(key.created);
     phase_ = phase::registered;

@@ -102,7 +102,9 @@ class membership {
   void decide_as_member(instant now, purpose asked, effects& out);
   void take_up(instant now, purpose asked, effects& out);
   void come_back(instant now, effects& out);
-  void join(instant now, effects& out);
+  void join(instant now, purpose asked, effects& out);
+  void choose_number();
+  bool is_copied(instant now, purpose asked, const transaction& with, effects& out);
   void begin_new_incarnation(effects& out);
   void stay_away_if_evicted(instant now);
   void end_after_leaving(effects& out);
@@ -144,7 +146,7 @@ class membership {
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;         // when my key was changed last, while registered
   revision my_beat_ = 0;        // the same of my beat; 0 if etcd has lost it
-  session_number session_ = 0;  // 0: not yet drawn
+  beat_number number_ = 0;      // of the next beat; 0: not yet drawn
   bool is_unanswered_ = false;  // nobody knows whether etcd carried out a renewal of mine
   bool retires_ = false;
   std::optional<operator_statement> ends_doubt_;

@@ -110,7 +110,7 @@ epoch_value membership::epoch_of(std::vector<member> members) const {
   if (latest_->epoch) to.number = latest_->epoch->what.number + 1;
   if (latest_->epoch) to.seals = latest_->epoch->what.seals;
   if (to.seals.size() == seals_most) to.seals.erase(to.seals.begin());
-  const std::uint64_t drawn = scattered(session_ + to.number);
+  const std::uint64_t drawn = scattered(number_ + to.number);
   to.seals.push_back({to.number, static_cast<std::uint32_t>(drawn >> 32) | 1});
   if (!latest_->epoch) return to;
   const epoch_value& from = latest_->epoch->what;
@@ -123,7 +123,7 @@ epoch_value membership::epoch_of(std::vector<member> members) const {
 
 void membership::name_cluster(transaction& into) const {
   cluster_value known = words_.cluster();
-  if (known.id == 0) known.id = session_;
+  if (known.id == 0) known.id = number_;
   into.when.push_back({{key_kind::cluster}, 0});
   into.puts.push_back({{key_kind::cluster}, known});
 }

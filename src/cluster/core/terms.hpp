@@ -28,9 +28,9 @@ constexpr epoch_number few_epochs = 1U << 16;
 using incarnation_number = std::uint32_t;
 /// Each start of an agent has another number.
 using agent_number = std::uint32_t;
-/// Drawn at random by each start of an agent, so that two agents on copies of a host's words differ
-/// where their agent_number is the same.
-using session_number = std::uint64_t;
+/// Drawn at random for each renewal, and written with it. An agent that finds another number than
+/// its own in its host's beat knows that an agent on a copy of the host's words renews.
+using beat_number = std::uint64_t;
 /// Microseconds of the host's own clock, which goes on while the host sleeps (CLOCK_BOOTTIME).
 using instant = std::int64_t;
 /// A revision of etcd.

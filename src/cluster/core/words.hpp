@@ -60,12 +60,12 @@ class host_words {
   /// The one that was given out last. A key in etcd with a greater one is of an agent that uses
   /// other words, which are a copy of these.
   [[nodiscard]] virtual agent_number last_agent() const = 0;
-  /// The sessions of this host's agents: the one whose beat is the last that etcd is known to have
-  /// had, and the one that was drawn last, whose beat may have reached etcd.
-  [[nodiscard]] virtual session_number confirmed_session() const = 0;
-  [[nodiscard]] virtual session_number last_session() const = 0;
+  /// The numbers of this host's beats: of the last one that etcd is known to have had, and of the
+  /// one that may have reached etcd since.
+  [[nodiscard]] virtual beat_number confirmed_beat() const = 0;
+  [[nodiscard]] virtual beat_number last_beat() const = 0;
   /// Notes the first of these, and then draws another one at random.
-  [[nodiscard]] virtual session_number next_session(session_number confirmed) = 0;
+  [[nodiscard]] virtual beat_number next_beat(beat_number confirmed) = 0;
   /// The cluster that this host is or was a member of, as its agents have read it.
   [[nodiscard]] virtual cluster_value cluster() const = 0;
   virtual void set_cluster(const cluster_value& what) = 0;

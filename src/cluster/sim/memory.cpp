@@ -35,10 +35,10 @@ void memory::set_cluster(const cluster_value& what) {
   header_.cluster = what;
 }
 
-session_number memory::next_session(session_number confirmed) {
+beat_number memory::next_beat(beat_number confirmed) {
   count_write();
-  header_.confirmed_session = confirmed;
-  return header_.last_session = draw_session();
+  header_.confirmed_beat = confirmed;
+  return header_.last_beat = draw_number();
 }
 
 ownership memory::ownership_of(const std::string& name) const {

@@ -30,9 +30,7 @@ class memory final : public host_words {
   void copy(const memory& of);
 
   /// Draws a number that no other agent of the cluster has.
-  std::function<session_number()> draw_session = [drawn = session_number{0}]() mutable {
-    return ++drawn;
-  };
+  std::function<beat_number()> draw_number = [drawn = beat_number{0}]() mutable { return ++drawn; };
   /// 0: no crash; else the agent dies before the write that counts this to 0.
   int crash_in = 0;
   bool is_agent_running = false;
@@ -45,11 +43,9 @@ class memory final : public host_words {
   void set_registered(revision at) override;
   [[nodiscard]] agent_number next_agent() override { return ++header_.agents; }
   [[nodiscard]] agent_number last_agent() const override { return header_.agents; }
-  [[nodiscard]] session_number confirmed_session() const override {
-    return header_.confirmed_session;
-  }
-  [[nodiscard]] session_number last_session() const override { return header_.last_session; }
-  [[nodiscard]] session_number next_session(session_number confirmed) override;
+  [[nodiscard]] beat_number confirmed_beat() const override { return header_.confirmed_beat; }
+  [[nodiscard]] beat_number last_beat() const override { return header_.last_beat; }
+  [[nodiscard]] beat_number next_beat(beat_number confirmed) override;
 
   [[nodiscard]] cluster_value cluster() const override { return header_.cluster; }
   void set_cluster(const cluster_value& what) override;
@@ -87,8 +83,8 @@ class memory final : public host_words {
     instant deadline = 0;
     revision registered = 0;
     agent_number agents = 0;
-    session_number confirmed_session = 0;
-    session_number last_session = 0;
+    beat_number confirmed_beat = 0;
+    beat_number last_beat = 0;
     cluster_value cluster{};
   };
   header header_;

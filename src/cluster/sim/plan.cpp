@@ -11,16 +11,16 @@ namespace lockflight::cluster::sim {
 namespace {
 
 constexpr std::array<const char*, fault_kinds> names_of_kinds{
-    "host dies",   "host stops",   "agent dies",   "agent stops", "host leaves",
-    "client dies", "client stops", "one way cut",  "link cut",    "peers cut",
-    "etcd cut",    "etcd silent",  "host cut off", "no leader",   "late requests",
-    "stale reads", "no hints",     "slow network", "key lost",    "doubt ends"};
+    "host dies",    "host stops",  "agent dies",    "agent stops", "host leaves", "client dies",
+    "client stops", "one way cut", "link cut",      "peers cut",   "etcd cut",    "etcd silent",
+    "host cut off", "no leader",   "late requests", "stale reads", "no hints",    "slow network",
+    "key lost",     "host copied", "doubt ends"};
 
 constexpr std::array<const char*, 4> names_of_keys{"member", "beat", "evicted", "cluster"};
 
 /// How often each kind is drawn. That of an operator is drawn apart.
-constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1, 2,
-                                               3, 3, 3, 2, 2, 2, 1, 1, 3, 0};
+constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1, 2, 3,
+                                               3, 3, 2, 2, 2, 1, 1, 3, 2, 0};
 
 fault_kind draw_kind(random_numbers& random) {
   int all = 0;

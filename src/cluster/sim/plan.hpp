@@ -31,9 +31,10 @@ enum class fault_kind : std::uint8_t {
   no_hints,       ///< watches say nothing
   slow_network,   ///< messages take up to a second
   key_lost,       ///< one of the host's keys is deleted in etcd
+  host_copied,    ///< another agent runs on a copy of its words, and reaches etcd alone
   doubt_ends,     ///< no fault: an operator says that what lost hosts left is put right
 };
-constexpr int fault_kinds = 20;
+constexpr int fault_kinds = 21;
 
 struct fault {
   fault_kind kind;

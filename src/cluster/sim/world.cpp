@@ -73,8 +73,9 @@ void world::start_host(host& h) {
   // A domain file that is made anew has another number.
   h.id = scattered(static_cast<std::uint64_t>(++generations_)) / 2 + 1;
   say("host {} starts as member {:x}", h.number, h.id);
+  h.was_copied = false;
   h.words = std::make_unique<memory>();
-  h.words->draw_session = [this] { return ++sessions_; };
+  h.words->draw_number = [this] { return ++numbers_of_beats_; };
   h.words->on_change = [this, &h](const std::string& name) { wake(h, name); };
   h.words->is_lock_free = [&h](const std::string& name) { return h.locks[name].is_free(); };
   h.words->on_header = [this] { observer_.check_all(now_); };
@@ -247,6 +248,10 @@ void world::apply(const fault& what, int by) {
       return;
     case fault_kind::key_lost:
       if (by > 0 && h.is_up) lose_key(h, what.count);
+      return;
+    case fault_kind::host_copied:
+      if (by < 0) return end_copies(h);
+      if (h.is_up && h.agent && !h.was_copied) copy_host(h);
       return;
     case fault_kind::doubt_ends:
       if (by > 0 && h.is_up) end_doubt(h);

@@ -32,7 +32,10 @@ namespace lockflight::cluster::sim {
 ///   for. If one cut stays, all but one host.
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
-/// - copied: no agent ends because of a copy of its host's words, since there is none.
+/// - copied: of a host and its copy, the first that renews with a number that it has drawn since
+/// the
+///   copying is the only one that renews from then on. The other one ends when it finds that out,
+///   and no other agent ends because of a copy.
 /// - cluster: it keeps its number, also if the key that has it is lost, as long as a host is up
 /// that
 ///   knows it.
@@ -94,6 +97,11 @@ class world {
     int etcd_silences = 0;
     int late_requests = 0;
     int stale_reads = 0;
+    bool was_copied = false;      // since it started
+    host* original = nullptr;     // of a copy
+    beat_number last_common = 0;  // that this host and its copy know
+    // Of this host and its copy the one that was the first to renew with a number of its own.
+    const host* renewing = nullptr;
   };
   struct link {
     int cuts = 0;
@@ -130,6 +138,10 @@ class world {
   void apply_cut(const fault& what, int by);
   void strike_client(const fault& what);
   void cut(int from, int to, int by);
+  void copy_host(host& h);
+  void end_copies(const host& h);
+  void ends_as_copied(host& h);
+  void check_copies(host& h, const transaction& done);
   void leader_returns();
 
   // ---- agents ----
@@ -146,7 +158,7 @@ class world {
   void deliver(int from, int to, action what);
   void after_hint(host& h);
   void submit(host& h, const submitted& what);
-  void arrive_at_etcd(int from, std::uint64_t life, const submitted& what);
+  void arrive_at_etcd(host& h, std::uint64_t life, const submitted& what);
   void answer_from_etcd(host& h, std::uint64_t life, std::uint64_t number, const answer& what);
   void schedule_wake(host& h);
   void keep_alive(int number);
@@ -178,6 +190,7 @@ class world {
   std::uint64_t order_ = 0;
   std::vector<event> queue_;  // a heap
   std::vector<std::unique_ptr<host>> hosts_;
+  std::vector<std::unique_ptr<host>> copies_;  // of hosts; no copy has clients
   std::vector<std::vector<link>> links_;
   etcd etcd_;
   observer observer_;
@@ -185,7 +198,7 @@ class world {
   std::set<identity> left_;  // those that have taken their own keys away
   int numbers_of_clients_ = 0;
   int generations_ = 0;
-  session_number sessions_ = 0;
+  beat_number numbers_of_beats_ = 0;
   std::uint64_t cluster_ = 0;
   int faults_now_ = 0;
   bool doubt_was_ended_ = false;  // after the faults

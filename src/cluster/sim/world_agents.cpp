@@ -100,8 +100,7 @@ void world::carry_out(host& h, effects& out) {
     admit(h, each.name);
   }
   if (out.wakes_clients) wake_all(h);
-  if (out.stops == stop::copied)
-    throw violation("copied", fmt::format("the agent of host {} ends as a copy", h.number));
+  if (out.stops == stop::copied) return ends_as_copied(h);
   if (out.has_left) {
     say("host {} has left", h.number);
     return kill_agent(h);
@@ -136,6 +135,7 @@ void world::after_hint(host& h) {
 // ---- messages ----
 
 void world::send(host& from, const message& what) {
+  if (from.original != nullptr) return;
   const auto to = std::find_if(hosts_.begin(), hosts_.end(),
                                [&](const auto& h) { return h->is_up && h->id == what.to; });
   if (to == hosts_.end() || !(*to)->agent) return;
@@ -189,18 +189,15 @@ void world::submit(host& h, const submitted& what) {
   if (h.etcd_cuts > 0) return;
   true_time latency = random_.between(300, slow_ > 0 ? 1'000'000 : 5'000);
   if (h.late_requests > 0 && random_.one_in(2)) latency = random_.below(3 * plan_.times.ttl);
-  after(latency, [this, number = h.number, life = h.agent_life, what] {
-    arrive_at_etcd(number, life, what);
-  });
+  after(latency, [this, &h, life = h.agent_life, what] { arrive_at_etcd(h, life, what); });
 }
 
-void world::arrive_at_etcd(int from, std::uint64_t life, const submitted& what) {
+void world::arrive_at_etcd(host& h, std::uint64_t life, const submitted& what) {
   if (no_leader_ > 0) {
     // A leader that is deposed keeps requests. They may be carried out when there is a leader.
-    etcd_backlog_.push_back([this, from, life, what] { arrive_at_etcd(from, life, what); });
+    etcd_backlog_.push_back([this, &h, life, what] { arrive_at_etcd(h, life, what); });
     return;
   }
-  host& h = *hosts_[static_cast<std::size_t>(from)];
   // An agent that proposes an epoch compares no key that it takes away.
   const auto is_own = [&](const key& each) { return each == key{key_kind::member, h.id}; };
   const auto compares_own = [&](const comparison& each) { return is_own(each.of); };
@@ -214,6 +211,7 @@ void world::arrive_at_etcd(int from, std::uint64_t life, const submitted& what) 
   const answer reply = is_stale ? etcd_.read_stale(static_cast<std::size_t>(random_.below(60)))
                                 : etcd_.carry_out(what.what);
   if (is_leave && !reply.succeeded) left_.erase(who);
+  if (reply.succeeded) check_copies(h, what.what);
   if (const auto& cluster = etcd_.now()->cluster) {
     const bool is_known = std::ranges::any_of(hosts_, [&](const auto& each) {
       return each->is_up && each->words->cluster().id == cluster_;

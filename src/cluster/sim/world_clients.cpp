@@ -27,6 +27,8 @@ void world::new_client(host& h, int index) {
 
 /// Begins an acquire.
 void world::think(host& h, int index) {
+  // A holder of a host that is copied loses to the copy what it does until the host notices.
+  if (h.was_copied && h.renewing != &h) return later(h, index, 2 * plan_.mean_idle, &world::think);
   client& c = h.clients[static_cast<std::size_t>(index)];
   c.name = names_[static_cast<std::size_t>(random_.below(plan_.names))];
   begin(h, index, random_.one_in(3) ? mode::shared : mode::exclusive);

@@ -168,9 +168,9 @@ struct cluster_header {
   std::atomic<std::uint32_t> missed_rings;
   /// The domain's time to live in microseconds, for clients that choose how early they act.
   std::atomic<std::int64_t> time_to_live;
-  /// The sessions of this host's agents whose beats etcd may have (cluster/core/words.hpp).
-  std::atomic<std::uint64_t> confirmed_session;
-  std::atomic<std::uint64_t> last_session;
+  /// The numbers of the beats of this host that etcd may have (cluster/core/words.hpp).
+  std::atomic<std::uint64_t> confirmed_beat;
+  std::atomic<std::uint64_t> last_beat;
   /// The cluster of this host's agents, and how often it was recovered.
   std::atomic<std::uint64_t> cluster;
   // Each acquire reads these.
