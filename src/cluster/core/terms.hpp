@@ -28,8 +28,9 @@ constexpr epoch_number few_epochs = 1U << 16;
 using incarnation_number = std::uint32_t;
 /// Each start of an agent has another number.
 using agent_number = std::uint32_t;
-/// Drawn at random by each start of an agent, so that two agents on copies of a host's words differ
-/// where their agent_number is the same.
+/// A number that each start of an agent draws at random. Two agents that start on copies of a
+/// host's words have the same agent_number, and different sessions. (Two copies of an agent that
+/// runs have the same session.)
 using session_number = std::uint64_t;
 /// Microseconds of the host's own clock, which goes on while the host sleeps (CLOCK_BOOTTIME).
 using instant = std::int64_t;
@@ -91,7 +92,7 @@ struct epoch_seal {
   std::uint32_t drawn = 0;
   bool operator==(const epoch_seal&) const = default;
 };
-/// So many of the last epochs have their seals in etcd.
+/// Of how many of the last epochs etcd has the seals.
 constexpr std::size_t seals_most = 32;
 
 /// The value in etcd of the present epoch.

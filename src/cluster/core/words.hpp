@@ -57,14 +57,14 @@ class host_words {
   virtual void set_registered(revision at) = 0;
   /// A number that no earlier agent of this host had.
   [[nodiscard]] virtual agent_number next_agent() = 0;
-  /// The one that was given out last. A key in etcd with a greater one is of an agent that uses
-  /// other words, which are a copy of these.
+  /// The number that next_agent() has returned last. If a key of this host in etcd has a greater
+  /// one, its agent uses other words: a copy of these.
   [[nodiscard]] virtual agent_number last_agent() const = 0;
   /// The sessions of this host's agents: the one whose beat is the last that etcd is known to have
   /// had, and the one that was drawn last, whose beat may have reached etcd.
   [[nodiscard]] virtual session_number confirmed_session() const = 0;
   [[nodiscard]] virtual session_number last_session() const = 0;
-  /// Notes the first of these, and then draws another one at random.
+  /// Stores `confirmed` as confirmed_session(), and then draws the next last_session() at random.
   [[nodiscard]] virtual session_number next_session(session_number confirmed) = 0;
   /// The cluster that this host is or was a member of, as its agents have read it.
   [[nodiscard]] virtual cluster_value cluster() const = 0;

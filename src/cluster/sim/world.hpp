@@ -33,9 +33,8 @@ namespace lockflight::cluster::sim {
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
 /// - copied: no agent ends because of a copy of its host's words, since there is none.
-/// - cluster: it keeps its number, also if the key that has it is lost, as long as a host is up
-/// that
-///   knows it.
+/// - cluster: the cluster keeps its number, also if its key is deleted, while a host is up that
+///   knows the number.
 /// - consistent: what an operator says after the faults ends all doubt.
 class world {
  public:
