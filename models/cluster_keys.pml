@@ -1,21 +1,21 @@
 /* The promises of one host in a cluster, and an etcd that may lose the host's keys: the rules of
  * src/cluster/core/membership.hpp that no deadline is made void by what etcd loses.
  *
- * The host has a key and a beat in etcd. It renews: a transaction that compares its key and its last
- * beat writes the next beat, and confirmed it promises the host that it is a member until TTL less
- * one after the renewal was sent. Another member reads the keys, and takes the host off the epoch
- * when the beat, or the loss of a key, has stood still for TTL since it was read. Both clocks are
- * `now`. The answer of each transaction may be late, or lost.
+ * The host has a key and a beat in etcd. It renews by a transaction that compares its key and its
+ * last beat, and writes the next beat. When the host has the answer, its deadline is TTL - 1 after
+ * the moment at which it sent the renewal. Another member reads the keys. It takes the host off the
+ * epoch when it has seen for TTL that the beat has not changed, or that the key is gone. The clock
+ * of both is `now`. The answer of each transaction may be late, or lost.
  *
- * Rule: when the host is taken off, or comes back as another incarnation, its deadline is over; and
- * no later answer sets a deadline that is ahead.
+ * Rule: when the host is taken off, or comes back as another incarnation, its deadline is over. No
+ * answer that comes after that sets a deadline that is ahead.
  *
- * Macros: LAST, the clock's end; LOSSES, how many keys are lost. With two, the rule is broken: if the
- * beat is lost twice between two reads of the other member, and a renewal comes between, the member
- * does not see it. Faults that can be put back:
+ * Macros: LAST, the clock's end; LOSSES, how often a key is lost. With two losses the rule is broken:
+ * if the beat is lost twice between two reads of the other member, and the host renews between the
+ * two losses, the member does not see that renewal. Faults that can be put back:
  *   F_BACK  the host comes back at once when its key is gone
  *   F_GONE  a member without a key is taken off at once
- *   F_BEAT  the loss of the beat is no change of the beat
+ *   F_BEAT  the other member does not count the loss of the beat as a renewal
  *   F_SENT  the deadline counts from the answer to a renewal
  */
 #ifndef LOSSES
@@ -107,7 +107,7 @@ active proctype other() {
        :: !has_key && lost_since == 0 -> lost_since = now
        :: else
        fi }
-     /* what follows from that is another step, and compares */
+     /* the member acts on what it has read in a later step, which compares the beat */
      if
 #ifdef F_BEAT
      :: atomic { is_member && has_key && now - since >= TTL && (beat == seen || beat == NO_KEY) ->

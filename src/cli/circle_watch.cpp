@@ -26,7 +26,8 @@ bool circle_watch::is_to_end(const domain& in, bool holds,
                              std::chrono::milliseconds hosts_answer_within) {
   constexpr std::chrono::seconds most_pause{16};
   if (!holds || (!says_ && !ends_) || clock::now() < next_) return has_ended_;
-  // The hosts are asked twice if there is a circle.
+  // The hosts are asked a second time if there is a circle, so each time half of the time is
+  // theirs.
   const auto at_most = hosts_answer_within / 2;
   if (at_most.count() <= 0) return has_ended_;
   const auto circles = in.circles(in.locks_on_all_hosts(nullptr, at_most), at_most);

@@ -21,7 +21,7 @@ class circle_watch {
   /// of a circle that would end it, the one that has waited for the shortest time does so at once,
   /// and each other one gives those that are younger a second each. A circle over hosts is not
   /// ended, since more than one process of a host may look like one member.
-  /// Other hosts have so long for an answer; with 0 nothing is looked at.
+  /// Other hosts have `hosts_answer_within` for an answer; with 0 nothing is looked at.
   [[nodiscard]] bool is_to_end(const domain& in, bool holds,
                                std::chrono::milliseconds hosts_answer_within);
   /// Whether is_to_end() has returned true.

@@ -40,7 +40,7 @@ class deadline_watch {
   void set_timer(nanoseconds from_now);
   [[noreturn]] void wake_when_due(pid_t run) const;
 
-  /// SIGKILL is sent so long before the deadline, so that the command has ended when it comes.
+  /// How long before the deadline SIGKILL is sent, so that the command has ended at the deadline.
   static constexpr nanoseconds kill_lead = std::chrono::milliseconds(50);
 
   std::function<nanoseconds()> valid_for_;

@@ -27,9 +27,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A run asks other hosts from inside of its wait, which does not go on meanwhile.
+/// How long other hosts have for an answer while a run waits: the run asks them from inside of its
+/// wait, which does not go on meanwhile.
 constexpr milliseconds hosts_answer_run_within{300};
-/// When its time is over it says who holds the lock, and exits.
+/// The same when the run has given up, and is about to say who holds the lock and to exit.
 constexpr milliseconds hosts_answer_end_within{120};
 
 /// The rest of the time for waiting, which goes on while the process is stopped.
@@ -37,7 +38,7 @@ class time_left {
  public:
   explicit time_left(limit patience) : patience_(patience), began_ns_(now_ns()) {}
 
-  /// 0: also if the run was to wait, and has done so.
+  /// An attempt (0) also if the run was to wait and its time is over.
   [[nodiscard]] limit now() const {
     if (patience_.is_attempt() || patience_.is_for_ever()) return patience_;
     const std::uint64_t gone_ns = now_ns() - began_ns_;
@@ -127,9 +128,9 @@ class guarded_run {
   std::uint64_t held_since_ns_ = 0;
 
   // With --once-per.
-  wall_seconds slot_end_ = 0;    // of the slot that was asked about last
-  wall_seconds done_until_ = 0;  // as the note was read last, before this run has written it
-  bool has_written_ = false;     // the note, or may have done so
+  wall_seconds slot_end_ = 0;    // the end of the slot that was looked up last
+  wall_seconds done_until_ = 0;  // the note as it was before this run wrote it
+  bool has_written_ = false;     // this run has written the note, or may have done so
 };
 
 std::string guarded_run::locks_text() const {
@@ -158,7 +159,7 @@ std::optional<outcome> guarded_run::ask_once() {
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
-/// Nothing if the lock was lost again.
+/// Acquires once. Nothing if the lock was acquired and lost again.
 std::optional<outcome> guarded_run::acquire_once() {
   const auto around = enclosing_run_that_excludes();
   const bool has = held_->acquire(what_.held, around ? limit::at_once() : left_.now());
@@ -171,7 +172,7 @@ std::optional<outcome> guarded_run::acquire_once() {
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
-/// A run that would wait for this one, which would wait for it. None if this one does not wait.
+/// The run around this one that holds what this one would wait for. None if this run does not wait.
 std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes() const {
   if (what_.waits_anyway || left_.is_over()) return std::nullopt;
   return run_that_excludes(*in_, what_.names, what_.held == mode::shared, what_.units);
@@ -185,8 +186,9 @@ void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
           " and waits for this run, which would wait for it");
 }
 
-/// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
-/// the deadline is near. False if the lock is lost, or the wait is over.
+/// Whether there is time to start COMMAND. In a cluster it is not started just to be ended: if the
+/// deadline is near, the run waits for the next renewal. False if the lock is lost, or the time for
+/// waiting is over.
 bool guarded_run::stays_valid() const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
@@ -220,7 +222,7 @@ outcome guarded_run::wait() {
 
 /// Called again and again while the run waits.
 bool guarded_run::is_to_stop_waiting() {
-  // On one machine nobody else is asked.
+  // On one machine no other host is asked, so the time does not matter.
   const auto for_hosts = [this] {
     return in_->is_of_cluster() ? left_.for_hosts() : hosts_answer_run_within;
   };
@@ -232,8 +234,9 @@ bool guarded_run::is_to_stop_waiting() {
 
 // ---- the note of --once-per ----
 
-/// Whether the work of the present slot is done, or of a later one, since clocks may go back. A
-/// conflict: etcd has not said so in time. Without --once-per it is not.
+/// Reads the note: `done` if the work of the present slot is done, or that of a later one, since
+/// clocks may go back; `conflict` if etcd has not answered in time; else, and without --once-per,
+/// `has_lock`.
 outcome guarded_run::read_note() {
   if (!what_.slot_length) return outcome::has_lock;
   const auto until = named_control(*held_).done_until(left_.now());
@@ -243,8 +246,8 @@ outcome guarded_run::read_note() {
   return done_until_ >= slot_end_ ? outcome::done : outcome::has_lock;
 }
 
-/// The slot in which the note was there counts: if it ends before etcd answers, the next one is
-/// noted. Nothing if the lock is lost meanwhile.
+/// Writes the note of the present slot. If that slot is over when etcd has answered, the run notes
+/// the next one, in which COMMAND then begins. Nothing if the lock is lost meanwhile.
 std::optional<outcome> guarded_run::write_note() {
   do {
     slot_end_ = end_of_present_slot(*what_.slot_length);
@@ -259,7 +262,7 @@ std::optional<outcome> guarded_run::write_note() {
   return outcome::has_lock;
 }
 
-/// The same, with what may go wrong.
+/// write_note() with --once-per, and what follows if it throws.
 std::optional<outcome> guarded_run::choose_slot() {
   if (!what_.slot_length) return outcome::has_lock;
   try {
@@ -270,15 +273,15 @@ std::optional<outcome> guarded_run::choose_slot() {
   } catch (const domain_error& e) {
     message_.clear();
     if (e.why == domain_error::reason::interrupted) return outcome::interrupted;
-    // A later holder has noted what it does.
+    // The lock was lost, and a later holder has written the note.
     if (e.why != domain_error::reason::system || !held_->is_lost()) throw;
     has_written_ = false;
     return std::nullopt;
   }
 }
 
-/// COMMAND has not begun. If etcd does not answer, or a later holder has written the note, it
-/// stays.
+/// Restores the note of before, since COMMAND has not begun. If etcd does not answer, or a later
+/// holder has written the note, the note stays as it is.
 void guarded_run::take_note_back() {
   constexpr std::uint64_t at_most_ns = 2'000'000'000;
   if (!std::exchange(has_written_, false)) return;
@@ -331,9 +334,9 @@ void guarded_run::say_conflict() {
 
 // ---- from then on ----
 
-/// While the host renews, the deadline is most of the time to live ahead. A grace of that length
-/// would end commands on hosts that renew in time, and a shorter one still ends them in an outage
-/// of etcd which is over before the deadline. So the usual one is short.
+/// How long before the deadline COMMAND gets SIGTERM. The longer that is, the shorter are the
+/// outages of etcd that COMMAND survives, so the usual grace is short. A grace near the time to
+/// live would end COMMAND although its host renews in time, so a third of it is the most.
 std::chrono::nanoseconds guarded_run::grace() const {
   const auto time_to_live = in_->time_to_live();
   const auto wanted = what_.grace.value_or(time_to_live / 25);

@@ -23,7 +23,7 @@ struct guarded_command {
   bool waits_anyway = false;              ///< also for a run around this one
   bool fails_on_deadlock = false;         ///< gives up if it waits in a circle
   std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the slot is done
-  /// In a cluster: between SIGTERM and the deadline. None: a small part of the time to live.
+  /// In a cluster: the time between SIGTERM and the deadline. None: a 25th of the time to live.
   std::optional<std::chrono::nanoseconds> grace;
   std::optional<wall_seconds> slot_length;  ///< the command runs once in each slot of time
   bool leads = false;                       ///< to be said when the lock is held

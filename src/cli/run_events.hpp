@@ -25,8 +25,8 @@ class run_events {
   run_events(int to, const std::vector<std::string>& names);
   [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
 
-  /// The wait for that handle goes on. Called again and again; says so once, after a second. Other
-  /// hosts have so long for an answer; with 0 nothing is said.
+  /// Called again and again while the wait for that handle goes on; writes one event, after a
+  /// second. Other hosts have `hosts_answer_within` for an answer; with 0 nothing is written.
   void waits(const domain& in, named_handle& held, std::chrono::milliseconds hosts_answer_within);
   void has_lock(const named_handle& held);
   void was_not_free(const obstacle& what);

@@ -273,7 +273,7 @@ void check_metrics_file(const std::string& path) {
     throw refuse("--prometheus", path, "a regular file, or - for standard output");
 }
 
-/// Prints so often, once a second, each time the whole file.
+/// Writes the whole file once a second, `turns` times, or until the user ends it.
 void write_metrics(watcher& domain, const std::string& path, std::optional<std::uint64_t> turns) {
   constexpr mode_t for_all = 0644;  // the collector is another user; the umask may take it away
   check_metrics_file(path);

@@ -16,10 +16,11 @@ struct obstacle {
   std::string name;
   std::vector<lock_user> users;
   std::vector<std::string> silent;  ///< as in domain_elsewhere
-  std::string missing_answer;       ///< of etcd (named_control); then nobody was asked for users
+  /// As named_control::missing_answer(). If it is not empty, users were not looked for.
+  std::string missing_answer;
 };
-/// Of the name that the handle waits for, or waited for last. Other hosts have so long for an
-/// answer.
+/// The obstacle of the name that the handle waits for, or waited for last. Other hosts have
+/// `hosts_answer_within` for an answer.
 [[nodiscard]] obstacle obstacle_of(const domain& in, named_handle& held,
                                    std::chrono::milliseconds hosts_answer_within);
 
@@ -45,8 +46,8 @@ class wait_message {
   /// Begins the wait, unless it has begun already.
   void begin();
   /// Called again and again by the thread that waits for that handle. Says nothing in the first
-  /// second, and asks other hosts for their uses no more than every five seconds. They have so long
-  /// for an answer; with 0 nothing is said.
+  /// second, and asks other hosts for their uses no more than every five seconds. They have
+  /// `hosts_answer_within` for an answer; with 0 nothing is said.
   void update(const domain& in, named_handle& held, std::chrono::milliseconds hosts_answer_within);
   /// Takes away a line that was drawn. Called before anything else is written to the terminal.
   void clear();

@@ -38,8 +38,8 @@ json put_of(const std::string& key, const std::string& text) {
 
 json read_of(const std::string& key) { return {{"request_range", {{"key", to_base64(key)}}}}; }
 
-/// All comparisons hold for an empty list of them. If one does not, the reply begins with the
-/// secret.
+/// The transaction, with `compare` before its own comparisons. Without any comparison, etcd carries
+/// it out. If a comparison does not hold, the reply begins with the secret.
 json txn_of(const transaction& what, json compare, const domain_keys& names, member_id self,
             const member_place& place) {
   for (const comparison& each : what.when)
@@ -128,7 +128,8 @@ domain_secret made_secret() {
 etcd_client::etcd_client(const etcd_options& options, const std::string& domain)
     : gateway_(options), names_(domain) {}
 
-/// Of keys of the domain.
+/// Posts a request about keys of the domain. If the user's role may not do that, the error says
+/// which permission the role needs.
 json etcd_client::post(const std::string& path, const json& request, sending how) {
   try {
     return gateway_.post(path, request, how);
@@ -160,7 +161,8 @@ json etcd_client::comparisons() const {
                        {"value", to_base64(secret_)}}});
 }
 
-/// Throws if the comparison that failed is that of the secret, which the reply has first.
+/// Posts a transaction that compares the secret. Throws if that comparison has failed: the reply
+/// has the secret of the etcd that it comes from as its first part then.
 json etcd_client::transact(const json& request, sending how) {
   json reply = post(txn_path, request, how);
   if (secret_.empty() || has_succeeded(reply)) return reply;

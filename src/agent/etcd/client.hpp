@@ -31,7 +31,7 @@ struct etcd_status {
   std::uint64_t leader = 0;  ///< the member of etcd; 0 if there is none
 };
 
-/// Thrown for a request to an endpoint that is of another etcd. It has not been carried out.
+/// Thrown for a request to an endpoint of another etcd, which has not carried out the request.
 class another_etcd : public etcd_error {
  public:
   using etcd_error::etcd_error;
@@ -52,11 +52,13 @@ class etcd_client {
   [[nodiscard]] etcd_answer carry_out(const transaction& what, member_id self,
                                       const member_place& place);
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view();
-  /// The domain's pre-shared key. The first agent that asks makes it. From then on each request but
-  /// read_view() compares it, and is refused by an endpoint of an etcd that has another one: etcds
-  /// that were set up apart may have equal cluster ids.
+  /// The domain's secret, which is the pre-shared key of its agents. The first agent that asks
+  /// makes it. From then on each request of this object but read_view() compares the secret, so
+  /// that an etcd with another one does not carry it out: etcds that were set up apart may have
+  /// equal cluster ids, and have different secrets.
   [[nodiscard]] domain_secret secret();
-  /// The same for a client that has not asked for it: the text of its key.
+  /// From now on each request but read_view() compares the secret, as after secret(). `secret_text`
+  /// is the value of the secret's key in etcd.
   void require(const std::string& secret_text) { secret_ = secret_text; }
   [[nodiscard]] const std::string& secret_text() const { return secret_; }
   /// The first endpoint that answers.
@@ -89,7 +91,7 @@ class etcd_client {
 
   etcd_gateway gateway_;
   domain_keys names_;
-  std::string secret_;  ///< the text of its key; empty: not known yet
+  std::string secret_;  ///< the value of the secret's key in etcd; empty: not known yet
 };
 
 }  // namespace lockflight::cluster

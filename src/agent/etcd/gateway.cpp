@@ -206,8 +206,9 @@ bool etcd_gateway::has_new_password() {
   return true;
 }
 
-/// A check of a password takes etcd a while on purpose, and longer if it is busy. The request that
-/// the token is for may have no time left then: the next one has the token.
+/// Gets a token. A check of a password takes etcd a while on purpose, and longer if etcd is busy.
+/// If the request that needs the token has no time left then, it fails, and the next request has
+/// the token.
 void etcd_gateway::authenticate(const limits& until) {
   const milliseconds limit = std::max(options_.limit, password_limit_);
   const limits of_check{until.connected, std::max(until.connected, clock::now() + password_limit_)};
@@ -233,7 +234,7 @@ void etcd_gateway::authenticate(const limits& until) {
       is_open_ = true;
       return;
     }
-    // Nothing is known to have happened to the request that this is for: it has not been sent.
+    // The request that needs the token has not been sent, whatever became of the check.
     if (failed.request == fate::unknown) failed.request = fate::unreached;
     failed.is_about_password = !options_.password_file.empty() && is_about_password(failed.text);
     failed.text =

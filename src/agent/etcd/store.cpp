@@ -73,7 +73,8 @@ void etcd_store::carry_out(const submitted& what) {
   events_.answered(what.number, got->what, got->view);
 }
 
-/// Nothing if there is none, or if the state machine does not wait for it any more.
+/// The answer of etcd; nothing if there is none, or if the state machine has given up waiting for
+/// it.
 std::optional<etcd_answer> etcd_store::answer_to(const submitted& what) {
   constexpr int tries = 8;
   const auto until = std::chrono::steady_clock::now() + patience_;

@@ -57,9 +57,9 @@ class etcd_store {
   /// state machine has given up on them.
   void submit(submitted what);
 
-  /// How long a transaction waits for a reply. Before the first one is submitted. The state machine
-  /// does not wait longer than its patience, and what is submitted next would wait behind an
-  /// endpoint that says nothing.
+  /// Sets how long a transaction waits for a reply; to be called before the first one is submitted.
+  /// The state machine waits for its patience and no longer, and the next transaction would wait
+  /// behind an endpoint that says nothing.
   void limit_to(std::chrono::milliseconds patience) {
     patience_ = patience;
     client_.limit_to(patience);
@@ -69,7 +69,7 @@ class etcd_store {
   // The requests of etcd_client, which throw what it throws.
 
   [[nodiscard]] std::shared_ptr<const etcd_view> read_view() { return blocking()->read_view(); }
-  /// Before the first transaction is submitted: each one compares the secret.
+  /// To be called before the first transaction is submitted: each transaction compares the secret.
   [[nodiscard]] domain_secret secret();
   [[nodiscard]] etcd_status ping() { return blocking()->ping(); }
   [[nodiscard]] bool has_authentication() { return blocking()->has_authentication(); }

@@ -105,8 +105,8 @@ int left_ms(steady::time_point until) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000));
 }
 
-/// Behind an error about certificates: the option of the agent that mends it; empty if it may be
-/// anything.
+/// The end of an error about certificates: the option of the agent that mends it; empty if nobody
+/// can tell which.
 std::string advice_on(const std::string& error, const tls_files& files) {
   const auto says = [&](const char* what) { return error.find(what) != error.npos; };
   if (says("private key") && !files.certificate.empty())

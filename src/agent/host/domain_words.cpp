@@ -37,8 +37,9 @@ domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
 void domain_words::begin_with_own_clock(instant ttl) {
   const std::uint64_t ours = detail::time_space();
   const std::uint64_t before = header().time_space;
-  // An agent of an earlier version has not said which clock it reads. The number of a namespace
-  // that has ended may be that of another one now: its deadline may be too far ahead, by our clock.
+  // An agent of an earlier version has not written which clock it reads (0). And a new namespace
+  // may have the number of one that has ended: a deadline that is further ahead than the TTL is one
+  // of another clock.
   const bool is_other = before != 0 && before != ours;
   if (is_other || deadline() > detail::boot_time() + ttl) {
     set_deadline(0);

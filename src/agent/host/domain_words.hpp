@@ -23,9 +23,9 @@ class domain_words final : public host_words {
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
-  /// Deadlines are of this process's clock from now on. If the one that stands there is of another
-  /// one, nobody is valid by it, and the host becomes a new member. Before the agent reads the
-  /// keys.
+  /// From now on the deadline is a moment of this process's clock. If the deadline that is there is
+  /// one of another clock, no holder is valid any more, and the host becomes a new member. To be
+  /// called before the agent reads the keys.
   void begin_with_own_clock(instant ttl);
   /// Whether a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }

@@ -1,7 +1,8 @@
 // Acquires locks of this host for its agent, which waits for nobody itself (docs/cluster.md,
-// "Revocation"). A lock that is free is taken at once, by the agent's own thread.
-// Each lock that is waited for has a thread and a slot of its own, as long as the domain has slots:
-// fewer of them could all wait for holders that wait for another name.
+// "Revocation"). A lock that is free is taken at once, by the agent's own thread. For each lock
+// that is not free a thread with a slot of its own waits, up to the number of the domain's slots.
+// Fewer threads might all wait for holders that wait for another name, whose lock would have no
+// thread.
 #pragma once
 
 #include <deque>
@@ -53,7 +54,7 @@ class host_locks {
   std::map<std::string, held_lock> held_;   // by that thread
   std::function<void(const std::string& name)> taken_;
   std::map<std::string, std::unique_ptr<worker>> busy_;  // by the name of the lock
-  std::deque<std::pair<std::string, mode>> delayed_;     // until a thread is not busy any more
+  std::deque<std::pair<std::string, mode>> delayed_;     // locks that wait for a thread
   std::vector<std::unique_ptr<worker>> idle_;
 };
 

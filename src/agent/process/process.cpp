@@ -20,7 +20,7 @@ using detail::boot_time;
 using std::chrono::microseconds;
 
 agent_process::~agent_process() {
-  // First what has threads that post to the others.
+  // The members whose threads post events to the others end first.
   notes_.stop();  // while etcd is silent, questions about notes may have queued up
   notes_.join();
   store_.reset();
@@ -111,8 +111,9 @@ void agent_process::carry_out(const effects& out) {
     return end();
   }
   set_timer();
-  // The work that follows from one lock releases it before the next one is taken: a thread can hold
-  // a few robust locks at a time, and a host that leaves gives back all its names at once.
+  // lock_taken() gives the name back and releases the lock before the loop takes the next lock. A
+  // thread can hold only a few robust locks at a time, and a host that leaves gives back all its
+  // names in one event.
   for (const wanted_host_lock& each : out.host_locks_wanted) {
     ++counts_.revocations;
     if (locks_->take(each.name, each.as)) lock_taken(each.name);
@@ -154,8 +155,8 @@ void agent_process::answered(std::uint64_t number, const answer& what,
   }
   if (!view_ || view->keys.at >= view_->keys.at) {
     view_ = view;
-    // Before what follows from the answer is sent: what is queued for an agent that has ended must
-    // not reach the next one.
+    // The peers are set before messages that follow from the answer are sent: messages queued for
+    // an agent that has ended must not reach the next agent of its host.
     std::vector<peer> peers;
     for (const auto& [id, keys] : view->keys.members) {
       const auto address = view->addresses.find(id);
@@ -168,7 +169,7 @@ void agent_process::answered(std::uint64_t number, const answer& what,
   handle([&](agent& a, instant now, effects& out) { a.answered(now, number, what, out); });
 }
 
-/// Once in each of the last epochs.
+/// Warns once in each of the last epochs.
 void agent_process::warn_of_last_epochs() {
   if (!view_->keys.epoch) return;
   const epoch_number number = view_->keys.epoch->what.number;
@@ -215,7 +216,7 @@ void agent_process::rung(const std::string& name) {
   handle([&](agent& a, instant now, effects& out) { a.rung(now, name, out); });
 }
 
-/// For clients that could not ring.
+/// Rings for all names if a client could not ring.
 void agent_process::ring_if_missed() {
   if (words_.take_missed_rings())
     for (const std::string& name : words_.names()) rung(name);
@@ -233,8 +234,8 @@ void agent_process::await_signals() {
   });
 }
 
-/// For the agent that is started next: the host stays a member, and its clients keep what they have
-/// if that agent renews in time.
+/// Ends, so that the next agent can begin: the host stays a member, and its clients keep what they
+/// hold if that agent renews in time.
 void agent_process::make_way() {
   notify_service_manager("STOPPING=1");
   log_.info("restarts",

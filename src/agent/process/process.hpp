@@ -73,8 +73,8 @@ class agent_process {
   agent_process& operator=(const agent_process&) = delete;
   ~agent_process();
 
-  /// Until SIGTERM or SIGINT, at which the host leaves the cluster, SIGHUP, at which it does not,
-  /// or an error, which it throws as agent_error.
+  /// Returns after SIGTERM or SIGINT, at which the host leaves the cluster, or after SIGHUP, at
+  /// which it does not. Throws agent_error for an error that ends the agent.
   void run();
 
  private:
@@ -134,8 +134,8 @@ class agent_process {
   store_identity_file identity_file_;
   std::optional<store_identity> identity_;  // as it was seen last
   bool was_checked_ = false;                // since this agent started
-  bool is_noted_ = false;                   // its cluster and its epoch are in the file
-  bool has_warned_of_note_ = false;         // that they are not
+  bool is_noted_ = false;                   // identity_file_ has identity_
+  bool has_warned_of_note_ = false;         // the log says that identity_file_ cannot be written
   std::shared_ptr<detail::domain_file> file_;
   domain_words words_;
   domain_secret secret_{};
@@ -160,13 +160,13 @@ class agent_process {
   std::optional<std::string> failure_;
   bool retires_ = false;
   bool has_metrics_ = true;        // the file could be written the last time
-  std::set<member_id> namesakes_;  // of which it has warned
+  std::set<member_id> namesakes_;  // hosts of this one's name, about which the log has a warning
 
   // The callbacks of the objects below use the objects above.
   asio::steady_timer timer_{io_};
   std::optional<instant> timer_at_;  // what it was set for
   epoch_number warned_of_epoch_ = 0;
-  bool has_lost_key_ = false;  // as far as it has said
+  bool has_lost_key_ = false;  // the log says that this host's key was deleted
   asio::steady_timer status_timer_{io_};
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};

@@ -12,7 +12,8 @@ namespace lockflight::cluster {
 namespace {
 
 constexpr auto peers_answer_within = std::chrono::milliseconds(1'000);
-/// Until when the work of a name is done, and the token of the holder that noted it.
+/// The note of a name: until when its work is done, and the token of the holder that wrote the
+/// note.
 struct work_note {
   std::uint64_t until = 0;
   std::uint64_t token = 0;
@@ -31,7 +32,7 @@ work_note note_from(const std::string& text) {
 
 struct work_answer {
   std::uint64_t until = 0;
-  std::string why;  // there is no answer; empty: there is one
+  std::string why;  // why there is no answer; empty if there is one
   bool may_pass = false;
 };
 
@@ -116,8 +117,8 @@ void agent_process::gather_uses(const std::vector<std::string>& question, questi
 }
 
 /// The note that the work of a name is done is in etcd, so that it survives all hosts. The requests
-/// block, so another thread makes them. While etcd says nothing they take their time one after the
-/// other; one that nobody waits for any more is dropped.
+/// to etcd block, so another thread makes them, one after the other. A question that has waited for
+/// longer than its client does is dropped.
 void agent_process::answer_about_work(const std::vector<std::string>& question,
                                       questions::reply to) {
   const auto begun = std::chrono::steady_clock::now();

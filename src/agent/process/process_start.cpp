@@ -63,8 +63,8 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   start_signals_.reset();
 }
 
-/// Repeats requests until etcd answers them: it may begin after the agent, or be slow. It may also
-/// have a new password before the file has it.
+/// Repeats requests until etcd answers them: etcd may start after the agent, or be slow, or have a
+/// new password that the password file does not have yet.
 void agent_process::await_etcd(const std::function<void()>& what) {
   constexpr milliseconds first_pause{200}, longest_pause{5'000};
   std::string said;
@@ -125,8 +125,8 @@ void agent_process::start_store() {
   check_identity(*view);
 }
 
-/// All agents of a domain have the same TTL: a member is taken off after that of the others. The
-/// first agent decides.
+/// All agents of a domain have the same TTL, since a host relies on its deadline for its own TTL,
+/// and is taken off after the TTL of another. The first agent of the domain decides.
 void agent_process::agree_on_ttl() {
   const milliseconds given = options_.ttl;
   milliseconds agreed = given.count() != 0 ? given : usual_ttl;

@@ -30,8 +30,8 @@ void agent_process::look_after_files() {
   });
 }
 
-/// Once about each other member that has this host's name and answers. One that does not may be
-/// this host's own, from before its domain file was made anew.
+/// Warns once about each other member that has this host's name and answers. A member that does not
+/// answer may be this host itself, from before its domain file was made anew.
 void agent_process::warn_of_namesakes() {
   for (const peer_status& each : links_->status()) {
     if (!each.is_connected || host_of(each.who.id) != place_.host) continue;

@@ -2,9 +2,10 @@
 // (docs/cluster.md, "Recovery").
 //
 // Such an etcd does not know which hosts trust their deadlines, which tokens were given out, and
-// who has died. So all agents refuse it. A recovery is one transaction that makes an epoch above
-// all that are known: it has no members, and leaves each name in doubt, so that the first holder of
-// each is told of a death, and all tokens are greater than before.
+// which holders have died. So all agents refuse it. A recovery takes all members' keys away, and
+// then makes an epoch above all that are known, by one transaction. So all tokens are greater than
+// before. The epoch has no members, and leaves each name in doubt, so that the first holder of each
+// name is told of a death.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,9 @@
 
 namespace lockflight::cluster {
 
-/// By how much the epoch of a recovery is above the last one that this host has noted. Another host
-/// may have noted a later one. One that has noted a greater one still refuses the etcd, and says
-/// so.
+/// By how much the epoch of a recovery is above the last one that this host or etcd knows, since
+/// another host may have noted a later one. A host whose note has an epoch above that of the
+/// recovery refuses the etcd, and names both epochs.
 constexpr epoch_number epochs_left_out = 1'000;
 
 class recovery {
@@ -26,11 +27,11 @@ class recovery {
   /// runs, or if no epoch is left; and what agent_process throws.
   recovery(const agent_options& options, epoch_number above);
 
-  /// For an operator: what it will do, what is kept, and what cannot be kept. A line each.
+  /// Lines for an operator: what the recovery will do, what is kept, and what cannot be kept.
   [[nodiscard]] std::vector<std::string> plan() const;
   [[nodiscard]] std::chrono::milliseconds waits_for() const { return ttl_; }
-  /// Throws agent_error if another host has renewed since this was made: its agent has not ended.
-  /// To be called after waits_for(), so that no host trusts its deadline any more.
+  /// To be called when waits_for() is over, so that no host trusts its deadline any more. Throws
+  /// agent_error if a host has renewed since this object was made, because its agent has not ended.
   void carry_out();
 
  private:

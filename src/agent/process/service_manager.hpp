@@ -15,7 +15,8 @@
 
 namespace lockflight::cluster {
 
-/// The service manager gives an agent that has not begun yet a minute more, whatever it was set to.
+/// Asks the service manager to wait a minute more for an agent that has not begun yet, whatever the
+/// start timeout of its unit is.
 inline const std::string extends_start = "EXTEND_TIMEOUT_USEC=60000000";
 
 inline void notify_service_manager(std::string_view what) {

@@ -19,7 +19,7 @@ std::optional<std::string> store_identity::refuses(const store_identity& now) co
     return fmt::format("its domain has the number {}, and this host's had {}",
                        text_of(now.domain.id), text_of(domain.id));
   if (now.epoch < epoch) return fmt::format("its epoch is {}, and was {} before", now.epoch, epoch);
-  // An operator has said that the cluster goes on with it, above all epochs that he knew of.
+  // An operator has recovered the cluster with this etcd, in an epoch above all known ones.
   if (is_known && now.domain.recoveries > domain.recoveries) return std::nullopt;
   if (now.domain.recoveries < domain.recoveries)
     return fmt::format("it was recovered {} times, and {} times before", now.domain.recoveries,

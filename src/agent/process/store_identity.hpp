@@ -15,7 +15,7 @@ struct store_identity {
   std::uint64_t cluster = 0;
   revision at = 0;
   epoch_number epoch = 0;
-  cluster_value domain{};  ///< 0: not known, as in the notes of earlier versions
+  cluster_value domain{};  ///< its id is 0 if it is not known, as in notes of earlier versions
   /// The seals of the last epochs. The note has the one of its epoch, or none.
   std::vector<epoch_seal> seals{};
 

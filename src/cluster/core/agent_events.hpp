@@ -14,7 +14,7 @@ struct timing {
   /// By how much the deadline is earlier than the TTL. It covers the difference in the rates of two
   /// clocks, of five percent.
   instant margin = 500'000;
-  /// How far members stand apart that would propose the same change.
+  /// The delay between two members that would propose the same change.
   instant stagger = 100'000;
   /// A name that no client of the host has used for that long is given back; 0: never.
   instant keep = 0;
@@ -23,21 +23,24 @@ struct timing {
   /// The most that a host waits before it joins again, if it was evicted again and again.
   instant longest_absence = 16 * 10'000'000;
 
-  /// The renewals. An outage of etcd may begin just before one, so a long period would leave
-  /// holders little of the TTL.
+  /// The time between two renewals. An outage of etcd may begin just before a renewal, so a long
+  /// period would leave holders little of the TTL.
   [[nodiscard]] instant period() const { return ttl / 12; }
-  /// After which an answer is not waited for any more.
+  /// How long the agent waits for an answer of etcd.
   [[nodiscard]] instant patience() const { return ttl / 6; }
-  /// An agent that etcd answers reads at least so often, also if it does not answer one or two
-  /// renewals.
+  /// An agent that etcd answers reads at least so often, also if etcd leaves two renewals without
+  /// an answer: that takes a period and twice the patience, 5/12 of the TTL.
   [[nodiscard]] instant reads_within() const { return ttl / 2; }
-  /// An agent sees two changes of the beat of a member that renews at most so far apart. (!) If
-  /// both renew at about the same moments, it sees the other's renewal now before its own one and
-  /// now after it, so two periods lie between. The rest is for renewals without an answer. It is
-  /// not more, since the complaints of a host that was stopped for no longer than this count.
+  /// The longest time between two changes that an agent sees of the beat of a member that renews.
+  /// (!) If both renew at about the same moments, the agent reads the member's renewal in one
+  /// period just before its own and in another just after it, so two periods may lie between the
+  /// changes. The rest is for renewals without an answer. The time is not longer, because a host
+  /// that was stopped for less than this time counts as one that has renewed all along, and its
+  /// complaints count.
   [[nodiscard]] instant sees_beats_within() const { return 2 * ttl / 3 + patience() / 8; }
-  /// A complaint counts after that: each member has found out whom it hears, has said so with a
-  /// renewal, and has read what the others say.
+  /// The time after which a complaint counts: half of the TTL in which each member finds out whom
+  /// it hears, a period until it says so with a renewal, and another until the others have read
+  /// that.
   [[nodiscard]] instant complains_within() const { return 2 * ttl / 3; }
   /// A host that has been a member for that long is one that the others hear.
   [[nodiscard]] instant proves_itself_within() const { return 8 * ttl; }

@@ -42,7 +42,7 @@ struct beat_value {
 struct evicted_value {
   bool operator==(const evicted_value&) const = default;
 };
-/// Says which cluster this is. The transaction that makes the first epoch makes it.
+/// Says which cluster this is. The transaction that makes the first epoch makes this key, too.
 struct cluster_value {
   std::uint64_t id = 0;  ///< random
   /// How often an operator has let the cluster go on with an etcd that was restored or set up anew.

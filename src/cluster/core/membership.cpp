@@ -94,12 +94,13 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
 
 void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   if (latest_ && seen->at < latest_->at) return;  // another answer was quicker
-  // (!) An agent that could not read for longer than a period counts from now on, so an outage of
-  // etcd expels nobody.
+  // (!) An agent that could not read for longer than reads_within() counts from now on, so an
+  // outage of etcd expels nobody.
   const bool was_blind = last_read_ && now - *last_read_ > times_.reads_within();
   if (was_blind) beats_.clear();
   if (was_blind) lost_.clear();
-  // (!) A beat that etcd has lost hides the renewals before the loss, so a loss is a change, too.
+  // (!) A beat that etcd has lost hides the renewals before the loss, so the loss counts as a
+  // renewal.
   std::erase_if(beats_, [&](const auto& each) { return seen->find(each.first) == nullptr; });
   for (const auto& [id, keys] : seen->members) {
     const revision changed = keys.beat ? keys.beat->changed : 0;
@@ -120,8 +121,9 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   latest_ = std::move(seen);
 }
 
-/// A member that leaves as it should makes an epoch without itself. (!) If the key of a member is
-/// gone, its host may have renewed until it was deleted, so the TTL begins when that is read.
+/// Notes which members have no key. A member that leaves in order makes an epoch without itself, so
+/// somebody has deleted such a key. (!) The member may have renewed until its key was deleted, so
+/// the TTL after which it is taken off begins when this agent reads that the key is gone.
 void membership::observe_losses(instant now, const snapshot& seen) {
   const auto is_member_without_key = [&](member_id id) {
     const member_keys* const theirs = seen.find(id);
@@ -134,7 +136,8 @@ void membership::observe_losses(instant now, const snapshot& seen) {
     if (is_member_without_key(each.who.id)) lost_.emplace(each.who.id, now);
 }
 
-/// When a beat has stood still for the TTL its member is taken off, not at the next renewal after.
+/// Finds the next moment at which a member is to be taken off, so that the agent wakes for it: its
+/// own next renewal may come later.
 void membership::find_next_stale(instant now) {
   next_stale_ = std::numeric_limits<instant>::max();
   for (const auto& [id, beat] : beats_)
@@ -244,9 +247,9 @@ void membership::choose_number() {
   if (number_ == 0 || number_ == there) number_ = words_.next_beat(there);
 }
 
-/// (!) If no agent on these words wrote the beat that is there, an agent on a copy of them did. A
-/// read may be out of date: then a transaction asks once more, which compares what is to be
-/// compared anyway. (Earlier versions write no number.) If so, nothing else is to be done for now.
+/// (!) If no agent on these words wrote the beat that is there, an agent on a copy of them did.
+/// What was read may be out of date, so a transaction has to show it, too. (Earlier versions write
+/// no number.) If this is true, nothing else is to be done for now.
 bool membership::is_copied(instant now, purpose asked, const transaction& with, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const beat_number by = mine->beat ? mine->beat->what.number : 0;
@@ -258,9 +261,9 @@ bool membership::is_copied(instant now, purpose asked, const transaction& with, 
   return true;
 }
 
-/// (!) The host's key is gone, or this host may not renew it. What etcd has lost shortens no
-/// promise: the host stays out until its last deadline is over. If the others have taken the host
-/// off, it is over already.
+/// (!) Called when the host's key is gone, or is one that this agent may not renew. What etcd has
+/// lost shortens no promise: the host does not join again before its last deadline is over. If the
+/// others have taken the host off, that deadline is over already.
 void membership::come_back(instant now, effects& out) {
   if (now < words_.deadline()) {
     const member_keys* const mine = latest_->find(self_);
@@ -333,7 +336,8 @@ void membership::join(instant now, purpose asked, effects& out) {
   submit(now, std::move(joins), purpose::renewal, out);
 }
 
-/// A host that waits to join has a beat and no other key.
+/// Writes a beat with the members that this host does not hear. A host that waits to join has a
+/// beat and no other key.
 void membership::say_who_is_unheard(instant now, const std::vector<member_id>& unheard,
                                     effects& out) {
   if (now < next_application_) return;
@@ -377,7 +381,8 @@ void membership::end_after_leaving(effects& out) {
   out.has_left = true;
 }
 
-/// The holders of one of the two hosts cannot rely on anything any more.
+/// Ends this agent because another one, on a copy of this host's words, renews in its place. From
+/// here on no holder of this host is valid.
 void membership::end_as_copied(effects& out) {
   words_.set_deadline(0);
   phase_ = phase::ended;
@@ -406,9 +411,9 @@ void membership::take_keys_away(instant now, effects& out) {
   leaves.when = {{{key_kind::member, self_}, my_key_},
                  {{key_kind::epoch}, latest_->epoch->changed}};
   leaves.erased = {{key_kind::member, self_}, {key_kind::beat, self_}, {key_kind::evicted, self_}};
-  // No member is left that would make the next epoch after the last one. A host that joins later
-  // finds that nothing is in doubt. (!) Nor do others make it when they find that this host's keys
-  // are gone: that may be a loss.
+  // The last member makes an epoch without members, since no other would: a host that joins later
+  // finds that nothing is in doubt. (!) Any other member makes the next epoch, too: the others may
+  // not make it because this host's key is gone, since somebody may have deleted the key.
   auto others = latest_->epoch->what.members;
   std::erase_if(others, [&](const member& each) { return each.who.id == self_; });
   epoch_value without_me = epoch_of(leaves_last_ ? std::vector<member>() : std::move(others));
@@ -474,7 +479,7 @@ std::vector<member_id> membership::missing(instant now) const {
   return found;
 }
 
-/// A member that has left, too, is named by the epoch until there is another one.
+/// Whether etcd has the member's key. The epoch also names a member whose key was deleted.
 bool membership::has_key(member_id id) const {
   const member_keys* const at = latest_->find(id);
   return at != nullptr && at->member;

@@ -1,6 +1,6 @@
-// The membership of one host (docs/cluster.md, "Epochs" and "Deadlines"): it
-// registers the host in etcd, renews, keeps the deadline in the domain file, proposes the next
-// epoch, and evicts a member that others cannot hear.
+// The membership of one host (docs/cluster.md, "Epochs" and "Deadlines"): it registers the host in
+// etcd, renews, keeps the deadline in the domain file, proposes the next epoch, and evicts a member
+// that others cannot hear.
 //
 // etcd's leases decide nothing, and neither does a watch: every decision is a transaction that
 // compares what it follows from.
@@ -9,8 +9,9 @@
 // - deadline: it is never later than TTL − margin after the sending of a renewal that etcd carried
 //   out in this incarnation.
 // - expelled once: a host that finds its key gone never uses its incarnation again.
-// - promises: no deadline is made void by what etcd loses. A host whose key is gone stays out until
-//   its own deadline is over, and the others keep it among the members for as long.
+// - promises: no deadline is made void by what etcd loses. A host whose key is gone does not join
+//   again before its own deadline is over, and the others keep it among the members for a TTL after
+//   they have read that its key is gone.
 // - one writer: each renewal compares that the beat is the one that this agent has written last, so
 //   of two agents that run on copies of the same words only one renews.
 #pragma once
@@ -56,7 +57,7 @@ class membership {
 
   /// Whether the host has become another incarnation since the last call.
   [[nodiscard]] bool take_new_incarnation() { return std::exchange(is_new_incarnation_, false); }
-  /// A host that was evicted again and again does not join before that.
+  /// The time before which the host does not join, if it was evicted again and again.
   [[nodiscard]] instant stays_away_until() const { return may_join_at_; }
   /// The epoch as it was read last, if this agent is a member of it.
   [[nodiscard]] const epoch_value* epoch_of_mine() const;
@@ -81,11 +82,11 @@ class membership {
     instant sent = 0;
     purpose why = purpose::read;
   };
-  /// Since when a key has had its revision, as far as this agent read it.
+  /// The revision of a key, and the time since which the key has had it, as this agent has read it.
   struct watched {
     revision changed = 0;
     instant since = 0;
-    instant steady_since = 0;  ///< since when it has changed in each period
+    instant steady_since = 0;  ///< since when no two changes were further apart than renewals are
   };
   /// An operator's statement: the data that these hosts may have left half done is put right.
   struct operator_statement {
@@ -145,7 +146,7 @@ class membership {
   phase phase_ = phase::starting;
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;         // when my key was changed last, while registered
-  revision my_beat_ = 0;        // the same of my beat; 0 if etcd has lost it
+  revision my_beat_ = 0;        // when my beat was changed last; 0 if etcd has lost the beat
   beat_number number_ = 0;      // of the next beat; 0: not yet drawn
   bool is_unanswered_ = false;  // nobody knows whether etcd carried out a renewal of mine
   bool retires_ = false;
@@ -162,16 +163,17 @@ class membership {
   instant next_renewal_ = 0;
   instant next_application_ = 0;
   std::optional<instant> change_due_;
-  std::optional<watched> complained_;  // since when, with that epoch
+  std::optional<watched> complained_;  // since when there are complaints in that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
-  std::optional<instant> nameless_since_;  ///< the epoch is there, and the cluster's name is not
+  std::optional<instant> nameless_since_;  ///< since when etcd has an epoch, and no cluster's name
   std::map<member_id, watched> beats_;
   std::map<member_id, instant> lost_;  ///< since when the key of a member of the epoch is gone
   std::map<member_id, instant> heard_;
   instant moved_at_ = 0;
   instant last_timer_ = 0;
-  instant next_stale_ = std::numeric_limits<instant>::max();  ///< when a beat is, next
+  /// When a beat will have stood still for the TTL, or a key will have been gone for so long, next.
+  instant next_stale_ = std::numeric_limits<instant>::max();
   epoch_number epoch_ = 0;
   epoch_number begun_ = 0;
 };

@@ -54,7 +54,8 @@ membership::proposal membership::successor(instant now) const {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
     if (!keys.member) {
-      // The host has gone without joining, or its key is lost, which the loop below is about.
+      // Either the host has gone without joining, and its beat can be forgotten, or it is a member
+      // whose key is gone, which the loop below is about.
       if (keys.beat && present.find(id) == nullptr && is_stale(now, id) && forgotten.empty())
         forgotten.push_back(of_beat);
       continue;
@@ -71,8 +72,9 @@ membership::proposal membership::successor(instant now) const {
     const member_value& what = keys.member->what;
     const member as_written{{id, what.incarnation}, what.agent, what.retires};
     const member* const before = present.find(id);
-    // (!) A key that came must still be there: a list that was read before proves nothing.
-    // Nor does it prove that one is there that may have left meanwhile, and would be a home.
+    // (!) A key that is new or has changed must still be there, since the list that was read may be
+    // out of date. So must that of a member that retires: it may have left meanwhile, and would be
+    // a home.
     if (before == nullptr || *before != as_written || what.retires) {
       if (changes == changes_most) {
         if (before != nullptr) next.members.push_back(*before);
@@ -83,7 +85,8 @@ membership::proposal membership::successor(instant now) const {
     }
     next.members.push_back(as_written);
   }
-  // (!) A member whose key is gone may have renewed until somebody deleted it.
+  // (!) A member whose key is gone may have renewed until somebody deleted the key, so it stays a
+  // member for a TTL.
   for (const member& each : present.members) {
     if (has_key(each.who.id)) continue;
     if (changes == changes_most || !is_lost(now, each.who.id)) {
@@ -128,8 +131,9 @@ void membership::name_cluster(transaction& into) const {
   into.puts.push_back({{key_kind::cluster}, known});
 }
 
-/// The first epoch names the cluster. If its name is gone, a member that knows it writes it again.
-/// Earlier versions have made no name. (!) A member that knows none waits for those that may.
+/// Writes the cluster's name if etcd has an epoch and no name: somebody has deleted the name, or
+/// the first epoch was made by an earlier version, which wrote none. (!) A member that does not
+/// know the name makes another one, but first waits for a TTL, since other members may know it.
 std::optional<transaction> membership::lost_name(instant now) const {
   if (!latest_->epoch || latest_->cluster) return std::nullopt;
   if (words_.cluster().id == 0 && now - *nameless_since_ < times_.ttl) return std::nullopt;
@@ -197,8 +201,8 @@ void membership::end_doubt(instant now, effects& out) {
 std::optional<transaction> membership::end_of_doubt() {
   if (!latest_->epoch || !latest_->epoch->what.settled) return std::nullopt;
   epoch_value to = latest_->epoch->what;
-  // (!) The operator has put right what these hosts left. Those that were lost since may have left
-  // something else.
+  // (!) The operator has put right what these hosts left. Hosts that were lost later may have left
+  // something else half done.
   std::erase_if(to.past, [&](const past_epoch& past) {
     return past.passed_on && past.number <= ends_doubt_->until &&
            std::ranges::includes(ends_doubt_->lost, past.gone);
@@ -246,7 +250,7 @@ std::map<member_id, int> membership::complaints(instant now) const {
   return many;
 }
 
-/// Itself included.
+/// How many members hear that one, itself included.
 int membership::members_that_hear(member_id id) const {
   int count = 0;
   for (const auto& [by, keys] : latest_->members) {
@@ -261,8 +265,9 @@ int membership::members_that_hear(member_id id) const {
 /// complaints, by it and about it, is evicted: its renewals compare that it is not.
 std::optional<transaction> membership::eviction(instant now) {
   const auto all = latest_->epoch ? complaints(now) : std::map<member_id, int>();
-  // The first complaint says little. A while later each member has said whom it misses. It is the
-  // same after each change of the epoch, an eviction among them.
+  // The first complaint does not say which of the two members is in the way, so the agent waits
+  // until each member has said whom it misses. It waits again after each change of the epoch, also
+  // after an eviction.
   if (all.empty()) complained_.reset();
   if (all.empty()) return std::nullopt;
   if (!complained_ || complained_->changed != latest_->epoch->changed)

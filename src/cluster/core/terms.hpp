@@ -91,7 +91,7 @@ struct epoch_seal {
   std::uint32_t drawn = 0;
   bool operator==(const epoch_seal&) const = default;
 };
-/// So many of the last epochs have their seals in etcd.
+/// Of how many of the last epochs etcd has the seals.
 constexpr std::size_t seals_most = 32;
 
 /// The value in etcd of the present epoch.

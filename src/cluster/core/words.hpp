@@ -57,14 +57,14 @@ class host_words {
   virtual void set_registered(revision at) = 0;
   /// A number that no earlier agent of this host had.
   [[nodiscard]] virtual agent_number next_agent() = 0;
-  /// The one that was given out last. A key in etcd with a greater one is of an agent that uses
-  /// other words, which are a copy of these.
+  /// The number that next_agent() has returned last. If a key of this host in etcd has a greater
+  /// one, its agent uses other words: a copy of these.
   [[nodiscard]] virtual agent_number last_agent() const = 0;
   /// The numbers of this host's beats: of the last one that etcd is known to have had, and of the
   /// one that may have reached etcd since.
   [[nodiscard]] virtual beat_number confirmed_beat() const = 0;
   [[nodiscard]] virtual beat_number last_beat() const = 0;
-  /// Notes the first of these, and then draws another one at random.
+  /// Stores `confirmed` as confirmed_beat(), and then draws the next last_beat() at random.
   [[nodiscard]] virtual beat_number next_beat(beat_number confirmed) = 0;
   /// The cluster that this host is or was a member of, as its agents have read it.
   [[nodiscard]] virtual cluster_value cluster() const = 0;

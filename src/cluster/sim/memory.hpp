@@ -26,7 +26,7 @@ class memory final : public host_words {
   std::function<bool(const std::string& name)> is_lock_free = [](const std::string&) {
     return true;
   };
-  /// Has the words of another host, or of the same one some time ago, from here on.
+  /// Takes over the words of another host, or those that the same host had some time ago.
   void copy(const memory& of);
 
   /// Draws a number that no other agent of the cluster has.

@@ -33,12 +33,10 @@ namespace lockflight::cluster::sim {
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
 /// - copied: of a host and its copy, the first that renews with a number that it has drawn since
-/// the
-///   copying is the only one that renews from then on. The other one ends when it finds that out,
-///   and no other agent ends because of a copy.
-/// - cluster: it keeps its number, also if the key that has it is lost, as long as a host is up
-/// that
-///   knows it.
+///   the copying is the only one that renews from then on. The other one ends when it finds that
+///   out, and no other agent ends because of a copy.
+/// - cluster: the cluster keeps its number, also if its key is deleted, while a host is up that
+///   knows the number.
 /// - consistent: what an operator says after the faults ends all doubt.
 class world {
  public:

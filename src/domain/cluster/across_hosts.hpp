@@ -21,7 +21,7 @@
 namespace lockflight::detail {
 
 /// How long an attempt waits for other hosts: they may have the name without using it, and give it
-/// up when they are asked. As long it waits for etcd.
+/// up when they are asked. An attempt that needs an answer of etcd waits for it as long.
 constexpr std::uint64_t attempts_wait_ns = 200'000'000;
 
 class across_hosts {
@@ -81,7 +81,8 @@ class across_hosts {
   words_in_file words_;
   std::optional<acquire> acquire_;
   std::uint64_t token_ = 0;
-  // The time namespace of the agent, when this process was found to be in the same one, and when.
+  // The last check that this process is in the agent's time namespace: that namespace, and the
+  // time.
   std::uint64_t time_space_ = UINT64_MAX;
   std::uint64_t clock_checked_ns_ = 0;
   // When the clock was read last.

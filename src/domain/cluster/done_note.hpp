@@ -2,8 +2,9 @@
 // or how many units a semaphore has. It has to survive all hosts, so the agent of this host keeps
 // it in etcd.
 //
-// Each call asks the agent again until etcd has answered, or the time is over. It throws
-// domain_error (system) if etcd refuses or a later holder has written the note, and (interrupted).
+// Each call asks the agent again until etcd has answered, or the time is over. A call throws
+// domain_error (system) if etcd refuses, or if a later holder has written the note, and
+// (interrupted) if the caller interrupts the wait.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,15 @@ class done_note {
  public:
   done_note(const domain_file& file, const std::string& name) : file_(file), name_(name) {}
 
-  /// Nothing if there was no answer in time.
+  /// Reads the note. Nothing if there was no answer in time.
   [[nodiscard]] std::optional<std::uint64_t> read(const time_limit& until);
-  /// For the holder with that token, so that a holder that was lost does not write over what a
-  /// later one has. False if there was no answer in time: the note may be written all the same.
+  /// Writes the note for the holder with that token: a holder that was lost cannot write over the
+  /// note of a later one. False if there was no answer in time: the note may be written all the
+  /// same.
   [[nodiscard]] bool write(std::uint64_t number, std::uint64_t token, const time_limit& until);
 
-  /// The reason for which the last call has waited, or waits: "etcd has not answered yet". Empty if
-  /// it has its answer.
+  /// The reason why the last call waits, or gave up: "etcd has not answered yet". Empty if that
+  /// call has got its answer.
   [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
 
  private:

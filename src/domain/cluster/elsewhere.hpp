@@ -46,13 +46,14 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_lock> locks_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// Until when the work of a name is done (named_handle::done_until): asks, with the name, or notes
-/// it, with the name, the seconds and the holder's token. The answer's last line has the seconds,
-/// and why there are none. A line `again` before it says that the reason may pass: etcd did not
-/// answer.
+/// The question about the note of a name (done_note.hpp). With the name alone it reads the note;
+/// with the name, a number and the holder's token it writes the note. The last line of the answer
+/// has the number that was noted before, and the reason if the question failed. A line `again`
+/// before that line says that the reason may pass, such as an etcd that does not answer.
 inline constexpr std::string_view done_question = "done";
 inline constexpr std::string_view again_answer = "again";
-/// The agent does not begin to answer a question that is older: nobody waits for it any more.
+/// How long a client waits for the answer to one such question. The agent drops a question that has
+/// waited for longer, since no client waits for it any more.
 inline constexpr std::chrono::milliseconds done_answer_within{5'000};
 
 /// The question for the agent's state, which is JSON in the second field of the first line.
@@ -62,8 +63,8 @@ inline constexpr std::string_view status_question = "status";
 inline constexpr std::string_view end_doubt_question = "consistent";
 
 /// The question for these lines, with a name, or with an empty one for all locks that are in use.
-/// A third field, which may be missing, is the time in milliseconds in which the agent answers with
-/// what it knows by then.
+/// There may be a third field: the milliseconds after which the agent answers with what it knows by
+/// then.
 inline constexpr std::string_view uses_question = "uses";
 /// The first field of the last line, which names the hosts that did not answer.
 inline constexpr std::string_view end_of_answer = "end";

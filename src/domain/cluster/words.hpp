@@ -72,15 +72,17 @@ struct state_word : rma::packed<state_word> {
   return cluster::instant{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
-/// Whether this process reads other clocks than the agent of its host, as far as both know theirs.
+/// Whether this process and the agent of its host are in different time namespaces. False if one of
+/// the two does not know its own.
 [[nodiscard]] bool reads_other_clock(const domain_file& file);
-/// Throws domain_error (system) if it does: it would take a deadline for an earlier or a later one.
+/// Throws domain_error (system) if reads_other_clock(): this process would take the deadline for an
+/// earlier or a later moment.
 void require_agents_clock(const domain_file& file);
 
 /// A number of this boot of the machine and of the file itself. The copy of a domain file, on
 /// another machine or beside it, has the words of its host, and would own what that host owns.
 [[nodiscard]] std::uint64_t origin_of(const domain_file& file);
-/// Throws domain_error (damaged) if an agent made the words for another file.
+/// Throws domain_error (damaged) if the file is a copy of the one that an agent made.
 void require_original(const domain_file& file);
 
 /// The words of the lock with that first line, as cluster::acquire uses them.
