@@ -43,7 +43,7 @@ void deadline_watch::act_on(pid_t command) {
   }
   if (left > grace_) {
     is_told_ = false;
-    set_timer(left - grace_);
+    set_timer(std::min(left - grace_, looks_each));
     return;
   }
   if (!std::exchange(is_told_, true)) {
@@ -51,7 +51,7 @@ void deadline_watch::act_on(pid_t command) {
     kill(command, SIGTERM);
     kill(command, SIGCONT);  // a command that is stopped can end itself only when it goes on
   }
-  set_timer(left - kill_lead);
+  set_timer(std::min(left - kill_lead, looks_each));
 }
 
 void deadline_watch::set_timer(nanoseconds from_now) {

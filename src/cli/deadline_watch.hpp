@@ -43,6 +43,9 @@ class deadline_watch {
   /// How long before the deadline SIGKILL is sent, so that the command has ended at the deadline.
   static constexpr nanoseconds kill_lead = std::chrono::milliseconds(50);
 
+  /// The agent may set the deadline back, as when another host has renewed in this one's place.
+  static constexpr nanoseconds looks_each = std::chrono::milliseconds(200);
+
   std::function<nanoseconds()> valid_for_;
   nanoseconds grace_;
   timer_t timer_{};

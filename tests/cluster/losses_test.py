@@ -70,9 +70,38 @@ class Keys(LossesTest):
         self.delete("epoch")
         for host in (self.one, self.two):
             self.assertEqual(host.agent.child.wait(20), 3)
-        self.spare.start_agent()
-        time.sleep(TTL)
+        self.assertIn("somebody has deleted the epoch", self.refused(self.spare))
         self.assertIsNone(self.cluster.epoch())
+
+
+class Clocks(LossesTest):
+    def test_an_agent_in_another_time_namespace_shortens_no_promise(self):
+        there = self.one.in_another_time(self)
+        for how in (signal.SIGKILL, signal.SIGHUP):
+            with self.subTest(how=how):
+                holder = self.one.hold("n")
+                holder.await_held()
+                next_holder = self.two.hold("n")
+                promised = self.one.status()["deadline_us"]
+                self.one.agent.send(how)
+                self.one.agent.child.wait(20)
+                self.one.start_agent_under(*there)
+                next_holder.await_held()
+                self.assertGreaterEqual(boot_time_us(), promised)
+                self.one.wait_until(lambda: "another clock" in str(self.one.said()), 5, "waiting")
+                holder.kill()
+                next_holder.release()
+                # The next one is outside again.
+                self.one.agent.kill()
+                self.one.start_agent()
+                self.cluster.await_members([self.one, self.two])
+
+    def test_an_agent_with_another_time_to_live_waits(self):
+        holder = self.one.hold("n")
+        holder.await_held()
+        self.one.agent.kill()
+        self.cluster.etcd.delete(f"lockflight/{DOMAIN}/note/ttl")
+        self.assertIn("its last deadline is not over", self.refused(self.one, ttl=4))
 
 
 class Copies(LossesTest):
@@ -161,6 +190,37 @@ class Recovery(LossesTest):
             self.spare.agent.kill()
         for host in (self.one, self.two):
             self.assertIn(f"its epoch {last} is not the one", self.refused(host))
+
+    def test_a_copy_of_the_same_epoch_is_refused_by_agents_that_run(self):
+        member = self.cluster.etcd.members[0]
+        copy = self.cluster.folder / "copy"
+        member.process.kill()
+        shutil.copytree(member.folder, copy)
+        self.cluster.etcd.start()
+        self.cluster.etcd.await_leader()
+        time.sleep(TTL)
+        member.process.kill()
+        shutil.rmtree(member.folder)
+        shutil.copytree(copy, member.folder)
+        self.cluster.etcd.start()
+        for host in (self.one, self.two):
+            self.assertEqual(host.agent.child.wait(20), 3)
+            self.assertIn("its revision is", str(host.said()))
+
+    def test_a_recovered_cluster_may_lose_its_number(self):
+        for host in (self.one, self.two):
+            host.agent.send(signal.SIGTERM)
+            host.agent.child.wait(20)
+        self.set_up_anew()
+        code, said = self.recover(self.one, "--yes")
+        self.assertEqual(code, 0, said)
+        self.one.start_agent()
+        self.two.start_agent()
+        self.cluster.await_members([self.one, self.two])
+        self.cluster.etcd.delete(f"lockflight/{DOMAIN}/cluster")
+        self.one.wait_until(lambda: self.cluster.etcd.entry(f"lockflight/{DOMAIN}/cluster"), 20,
+                            "writing the number again")
+        self.assertGreater(self.use(self.two)[0], 0)
 
     def test_a_host_that_has_noted_a_later_epoch_refuses(self):
         self.one.agent.send(signal.SIGTERM)

@@ -295,12 +295,7 @@ class Slots(SurroundingsTest):
 class TimeNamespaces(SurroundingsTest):
     def setUp(self):
         super().setUp()
-        namespace = self.one.popen(["unshare", "--time", "--boottime", "1000", "--fork",
-                                    "sh", "-c", "echo $$; exec cat"])
-        pid = namespace.stdout.readline().strip()
-        if not pid.isdigit():
-            self.skipTest(f"no time namespace can be made here: {pid}")
-        self.there = ("nsenter", "--time", "--no-fork", "--target", pid)
+        self.there = self.one.in_another_time(self)
         self.run = ("run", "--domain", f"etcd:{DOMAIN}", "--timeout", "5", self.name, "--", "true")
 
     def assert_refused(self, answer):

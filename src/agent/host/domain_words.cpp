@@ -34,19 +34,24 @@ domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
       me_(detail::attach_thread(file_)),
       records_(records_path_of(*file_)) {}
 
+bool domain_words::has_deadline_of_other_clock(instant ttl) const {
+  if (deadline() == 0) return false;
+  // An agent of an earlier version has not said which clock it reads. The number of a namespace
+  // that has ended may be that of another one now: its deadline may be too far ahead, by our clock.
+  const std::uint64_t of_agent = header().time_space;
+  const bool is_other = of_agent != 0 && of_agent != detail::time_space();
+  return is_other || deadline() > detail::boot_time() + ttl;
+}
+
+bool domain_words::has_deadline_ahead() const { return deadline() > detail::boot_time(); }
+
 void domain_words::begin_with_own_clock(instant ttl) {
-  const std::uint64_t ours = detail::time_space();
-  const std::uint64_t before = header().time_space;
-  // An agent of an earlier version has not written which clock it reads (0). And a new namespace
-  // may have the number of one that has ended: a deadline that is further ahead than the TTL is one
-  // of another clock.
-  const bool is_other = before != 0 && before != ours;
-  if (is_other || deadline() > detail::boot_time() + ttl) {
+  if (has_deadline_of_other_clock(ttl)) {
     set_deadline(0);
     set_registered(0);
     wake_clients();
   }
-  header().time_space = ours;
+  header().time_space = detail::time_space();
 }
 
 beat_number domain_words::next_beat(beat_number confirmed) {

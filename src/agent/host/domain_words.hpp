@@ -23,6 +23,11 @@ class domain_words final : public host_words {
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
+  /// Whether the deadline that is there is one of another clock than this process's. `ttl` is how
+  /// far a deadline is ahead at most.
+  [[nodiscard]] bool has_deadline_of_other_clock(instant ttl) const;
+  /// Whether the deadline is ahead, by this process's clock.
+  [[nodiscard]] bool has_deadline_ahead() const;
   /// From now on the deadline is a moment of this process's clock. If the deadline that is there is
   /// one of another clock, no holder is valid any more, and the host becomes a new member. To be
   /// called before the agent reads the keys.

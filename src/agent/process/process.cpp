@@ -98,10 +98,11 @@ void agent_process::carry_out(const effects& out) {
   if (out.wakes_clients) words_.wake_clients();
   if (out.stops == stop::replaced) end_with("another agent of this host has taken its place");
   if (out.stops == stop::copied)
-    end_with(
-        fmt::format("another host renews as member {}: it has a copy of this host's domain "
-                    "file {}. Remove that file on one of the two, and start its agent again",
-                    text_of(words_.self()), file_->place().path));
+    end_with(fmt::format(
+        "somebody else has renewed as member {}: a host with a copy of this host's domain "
+        "file {}, or this host itself, if etcd was restored from a copy since. Remove "
+        "that file on one of the two hosts, and start its agent again",
+        text_of(words_.self()), file_->place().path));
   if (out.has_lost_key && !std::exchange(has_lost_key_, true))
     log_.warn("deleted",
               "somebody has deleted this host's key in etcd: the host stays out until the time to "

@@ -82,6 +82,8 @@ class agent_process {
   void await_etcd(const std::function<void()>& what);
   void start_store();
   void agree_on_ttl();
+  void require_ttl_of_before(std::chrono::milliseconds agreed) const;
+  void await_other_clock();
   void start_links();
   void start_bell();
   void check_endpoints();

@@ -55,6 +55,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
     secret_ = store_->secret();
   });
   check_endpoints();
+  await_other_clock();
   words_.begin_with_own_clock(times_.ttl);
   core_.emplace(words_.self(), times_, words_);
   locks_.emplace(file_, [this](const std::string& name) {
@@ -81,6 +82,25 @@ void agent_process::await_etcd(const std::function<void()>& what) {
     start_signals_->pause(pause);
   }
   if (!said.empty()) log_.info("etcd", "etcd answers, and the agent goes on");
+}
+
+/// (!) If the agent before this one read another clock, nothing here tells when the last deadline
+/// that it gave is over, but for that it is at most a TTL away. No other host may have the names of
+/// this one before. An agent that ends meanwhile has noted nothing, so the next one waits anew.
+void agent_process::await_other_clock() {
+  using clock = std::chrono::steady_clock;
+  if (!words_.has_deadline_of_other_clock(times_.ttl)) return;
+  const auto until = clock::now() + std::chrono::microseconds(times_.ttl);
+  log_.warn("clock", fmt::format("the agent before this one read another clock, in another time "
+                                 "namespace: this one waits for {} s, the time to live, so that no "
+                                 "holder of this host is valid any more",
+                                 static_cast<double>(times_.ttl) / 1e6));
+  constexpr milliseconds step{1'000};
+  for (auto now = clock::now(); now < until; now = clock::now()) {
+    notify_service_manager(extends_start +
+                           ("\nSTATUS=waits until deadlines of another clock are over"));
+    start_signals_->pause(std::min(step, std::chrono::ceil<milliseconds>(until - now)));
+  }
 }
 
 void agent_process::start_store() {
@@ -125,6 +145,15 @@ void agent_process::start_store() {
   check_identity(*view);
 }
 
+/// (!) Somebody may have removed the note of the TTL while holders rely on the one of before.
+void agent_process::require_ttl_of_before(milliseconds agreed) const {
+  const milliseconds before(file_->cluster().time_to_live / 1'000);
+  if (before.count() == 0 || before == agreed || !words_.has_deadline_ahead()) return;
+  throw agent_error(
+      fmt::format("--ttl '{}' (accepted: {}, as this host had it: its last deadline is not over)",
+                  seconds(agreed), seconds(before)));
+}
+
 /// All agents of a domain have the same TTL, since a host relies on its deadline for its own TTL,
 /// and is taken off after the TTL of another. The first agent of the domain decides.
 void agent_process::agree_on_ttl() {
@@ -148,6 +177,7 @@ void agent_process::agree_on_ttl() {
                       "or no --ttl)",
                       seconds(given), seconds(agreed)));
   }
+  require_ttl_of_before(agreed);
   times_.ttl = std::chrono::microseconds(agreed).count();
   times_.margin = times_.ttl / 20;
   times_.stagger = times_.ttl / 100;
@@ -211,12 +241,14 @@ void agent_process::check_endpoints() {
 /// An etcd that was restored from a copy, or set up anew, does not know which members trust their
 /// deadlines.
 void agent_process::check_identity(const etcd_view& view) {
+  if (view.keys.cluster && !view.keys.epoch)
+    throw agent_error(
+        "etcd: the domain has a cluster's number and no epoch: somebody has deleted the epoch. End "
+        "the agents of all hosts, and say 'lockflight agent recover' on one of them that was a "
+        "member");
   store_identity now = identity_of(view);
   if (identity_) {
-    // Later answers may overtake each other.
-    store_identity then = *identity_;
-    if (was_checked_) then.at = 0;
-    if (const auto why = then.refuses(now))
+    if (const auto why = identity_->refuses(now))
       throw agent_error(
           fmt::format("etcd: {}. It is not the etcd of before, or it was restored or set up anew: "
                       "in that case, end the agents of all hosts, and say 'lockflight agent "

@@ -21,7 +21,7 @@ std::optional<std::string> store_identity::refuses(const store_identity& now) co
   if (now.epoch < epoch) return fmt::format("its epoch is {}, and was {} before", now.epoch, epoch);
   // An operator has recovered the cluster with this etcd, in an epoch above all known ones.
   if (is_known && now.domain.recoveries > domain.recoveries) return std::nullopt;
-  if (now.domain.recoveries < domain.recoveries)
+  if (is_known && now.domain.recoveries < domain.recoveries)
     return fmt::format("it was recovered {} times, and {} times before", now.domain.recoveries,
                        domain.recoveries);
   for (const epoch_seal& then : seals)

@@ -266,8 +266,11 @@ bool membership::is_copied(instant now, purpose asked, const transaction& with, 
 /// others have taken the host off, that deadline is over already.
 void membership::come_back(instant now, effects& out) {
   if (now < words_.deadline()) {
+    // A host that has left, or was taken off, has no key and is not in the epoch either.
     const member_keys* const mine = latest_->find(self_);
-    out.has_lost_key = mine == nullptr || !mine->member;
+    const bool is_in_epoch =
+        latest_->epoch && latest_->epoch->what.has({self_, words_.incarnation()});
+    out.has_lost_key = is_in_epoch && (mine == nullptr || !mine->member);
     next_renewal_ = std::min(now + times_.patience(), words_.deadline());
     return;
   }
