@@ -254,7 +254,6 @@ void agent_process::check_identity(const etcd_view& view) {
                       "in that case, end the agents of all hosts, and say 'lockflight agent "
                       "recover' on one of them (this host's note of the etcd before is {})",
                       *why, identity_file_.path()));
-    now.at = std::max(now.at, identity_->at);
   }
   if (now.domain.id == 0 && identity_) now.domain = identity_->domain;  // the key is lost
   const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch ||

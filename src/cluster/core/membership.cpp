@@ -112,9 +112,6 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   }
   observe_losses(now, *seen);
   find_next_stale(now);
-  const bool is_nameless = seen->epoch && !seen->cluster;
-  if (!is_nameless) nameless_since_.reset();
-  if (is_nameless && !nameless_since_) nameless_since_ = now;
   if (seen->cluster && seen->cluster->what != words_.cluster())
     words_.set_cluster(seen->cluster->what);
   last_read_ = now;
@@ -252,7 +249,7 @@ void membership::choose_number() {
 /// no number.) If this is true, nothing else is to be done for now.
 bool membership::is_copied(instant now, purpose asked, const transaction& with, effects& out) {
   const member_keys* const mine = latest_->find(self_);
-  const beat_number by = mine->beat ? mine->beat->what.number : 0;
+  const beat_number by = mine != nullptr && mine->beat ? mine->beat->what.number : 0;
   if (by == 0 || by == words_.last_beat() || by == words_.confirmed_beat()) return false;
   if (asked == purpose::read)
     submit(now, {with.when, {}, {}}, purpose::check, out);
@@ -320,20 +317,18 @@ void membership::join(instant now, purpose asked, effects& out) {
     return renew(now, out);
   }
   if (retires_) return end_after_leaving(out);
-  if (number_ == 0) choose_number();
+  // A member that was evicted comes back when the others have taken it off.
+  if (is_there && mine->evicted) return;
   transaction joins;
-  if (is_there) {
-    // A member that was evicted comes back when the others have taken it off.
-    if (mine->evicted) return;
-    joins.when = {{{key_kind::member, self_}, mine->member->changed},
-                  {{key_kind::evicted, self_}, 0}};
-    if (is_copied(now, asked, joins, out)) return;
-  } else {
+  joins.when = {{{key_kind::member, self_}, is_there ? mine->member->changed : 0}};
+  if (is_there) joins.when.push_back({{key_kind::evicted, self_}, 0});
+  if (is_copied(now, asked, joins, out)) return;
+  if (number_ == 0) choose_number();
+  if (!is_there) {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
     if (const auto unheard = unheard_members(now); !unheard.empty())
       return say_who_is_unheard(now, unheard, out);
     if (now < may_join_at_) return;
-    joins.when = {{{key_kind::member, self_}, 0}};
   }
   put_mine(joins, now);
   submit(now, std::move(joins), purpose::renewal, out);

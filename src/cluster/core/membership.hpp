@@ -128,8 +128,8 @@ class membership {
 
   void consider_change(instant now, effects& out);
   [[nodiscard]] epoch_value epoch_of(std::vector<member> members) const;
-  void name_cluster(transaction& into) const;
-  [[nodiscard]] std::optional<transaction> lost_name(instant now) const;
+  void put_cluster_key(transaction& into) const;
+  [[nodiscard]] std::optional<transaction> cluster_key_again() const;
   [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
@@ -166,7 +166,6 @@ class membership {
   std::optional<watched> complained_;  // since when there are complaints in that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
-  std::optional<instant> nameless_since_;  ///< since when etcd has an epoch, and no cluster's name
   std::map<member_id, watched> beats_;
   std::map<member_id, instant> lost_;  ///< since when the key of a member of the epoch is gone
   std::map<member_id, instant> heard_;

@@ -21,7 +21,7 @@ void membership::consider_change(instant now, effects& out) {
   const bool has_read = last_read_ && now - *last_read_ <= times_.reads_within();
   const bool may = has_read && phase_ == phase::registered && latest_->find(self_) != nullptr;
   std::optional<transaction> wanted;
-  if (may) wanted = lost_name(now);
+  if (may) wanted = cluster_key_again();
   if (may && !wanted) wanted = next_epoch(now);
   if (may && !wanted) wanted = settlement();
   if (may && !wanted && ends_doubt_) wanted = end_of_doubt();
@@ -124,23 +124,21 @@ epoch_value membership::epoch_of(std::vector<member> members) const {
   return to;
 }
 
-void membership::name_cluster(transaction& into) const {
+void membership::put_cluster_key(transaction& into) const {
   cluster_value known = words_.cluster();
   if (known.id == 0) known.id = number_;
   into.when.push_back({{key_kind::cluster}, 0});
   into.puts.push_back({{key_kind::cluster}, known});
 }
 
-/// Writes the cluster's name if etcd has an epoch and no name: somebody has deleted the name, or
-/// the first epoch was made by an earlier version, which wrote none. (!) A member that does not
-/// know the name makes another one, but first waits for a TTL, since other members may know it.
-std::optional<transaction> membership::lost_name(instant now) const {
-  if (!latest_->epoch || latest_->cluster) return std::nullopt;
-  if (words_.cluster().id == 0 && now - *nameless_since_ < times_.ttl) return std::nullopt;
-  transaction names;
-  names.when = {{{key_kind::epoch}, latest_->epoch->changed}};
-  name_cluster(names);
-  return names;
+/// Writes the key of the cluster's number again if somebody has deleted it. A member that does not
+/// know the number leaves that to one that does.
+std::optional<transaction> membership::cluster_key_again() const {
+  if (!latest_->epoch || latest_->cluster || words_.cluster().id == 0) return std::nullopt;
+  transaction writes;
+  writes.when = {{{key_kind::epoch}, latest_->epoch->changed}};
+  put_cluster_key(writes);
+  return writes;
 }
 
 std::optional<transaction> membership::next_epoch(instant now) const {
@@ -152,7 +150,7 @@ std::optional<transaction> membership::next_epoch(instant now) const {
     return std::nullopt;
   // (!) A cluster without an epoch has lost it. Tokens would begin anew after a first epoch.
   if (is_first && latest_->cluster) return std::nullopt;
-  if (is_first) name_cluster(next.what);
+  if (is_first) put_cluster_key(next.what);
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, epoch_of(std::move(next.members))});
   return std::move(next.what);
