@@ -32,6 +32,17 @@ def test_each_holder_has_a_unit(domain):
     assert first.unit is None and first.still_valid()
 
 
+def test_a_time_limit_behind_another_that_waits(domain):
+    """The one in front waits until the test is over: a limit that was its limit would not end."""
+    holder, waiter, other = (Semaphore("s", 1, domain=domain) for _ in range(3))
+    with holder:
+        front = threading.Thread(target=lambda: waiter.acquire() and waiter.release())
+        front.start()
+        until_waits(holder)
+        assert in_thread(lambda: other.acquire(timeout=0.1)) is False
+    front.join()
+
+
 def test_threads_of_one_object(domain):
     s = Semaphore("s", 3, domain=domain)
     inside, most, lock = 0, 0, threading.Lock()

@@ -320,6 +320,8 @@ TEST_F(DomainSemaphore, TimeLimitsAndAttemptsEnd) {
       quickest = std::min<clock::duration>(quickest, clock::now() - start);
     }
     EXPECT_LT(quickest, 50ms) << "an attempt does not wait for a head that waits";
+    EXPECT_FALSE(s.try_acquire_for(50ms)) << "the head leaves only when this has ended";
+    EXPECT_FALSE(s.try_acquire_until(clock::now() + 50ms));
   }).join();
   holds.release();
   EXPECT_EQ(head.await_unit(), 0);
