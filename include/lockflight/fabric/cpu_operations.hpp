@@ -13,14 +13,6 @@
 
 namespace lockflight::shm::detail {
 
-// On a CPU whose atomic read-modify-write is a full barrier for all accesses (x86's lock prefix),
-// the fences that the contract needs beside one cost nothing.
-#if defined(__x86_64__) || defined(__i386__)
-constexpr bool rmw_is_fence = true;
-#else
-constexpr bool rmw_is_fence = false;
-#endif
-
 /// A cell, and its address in this process.
 template <rma::cell_class Class>
 struct resolved_cell : rma::cell<Class> {

@@ -17,6 +17,14 @@
 
 namespace lockflight::shm::detail {
 
+// On a CPU whose atomic read-modify-write is a full barrier for all accesses (x86's lock prefix),
+// the fences that the contract needs beside one cost nothing.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool rmw_is_fence = true;
+#else
+constexpr bool rmw_is_fence = false;
+#endif
+
 /// Wakes the ranks that sleep on some cells of one segment. On cache lines of its own.
 struct alignas(128) bell {
   std::atomic<std::uint32_t> parked{0};  ///< how many ranks sleep here, or are about to
@@ -30,6 +38,12 @@ struct alignas(128) bell {
   [[gnu::always_inline]] void ring() {
     if ((parked.load(std::memory_order_relaxed) & ~stores_fence) != 0) [[unlikely]]
       wake();
+  }
+  /// The same for a caller whose write was a read-modify-write with no fence behind it: a later
+  /// load may overtake its store but for x86.
+  void ring_after_rmw() {
+    if constexpr (!rmw_is_fence) std::atomic_thread_fence(std::memory_order_seq_cst);
+    ring();
   }
   /// Whether a store needs neither a fence nor a ring.
   [[nodiscard, gnu::always_inline]] bool is_quiet() const {

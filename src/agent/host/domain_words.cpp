@@ -1,6 +1,7 @@
 #include "agent/host/domain_words.hpp"
 
 #include <fmt/format.h>
+#include <atomic>
 
 #include "base/random_number.hpp"
 #include "domain/membership/machine_clock.hpp"
@@ -60,6 +61,9 @@ beat_number domain_words::next_beat(beat_number confirmed) {
 }
 
 void domain_words::wake_clients() {
+  // What the clients are to read was stored before, and they have counted themselves as sleepers
+  // before they read it for the last time.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < detail::bells; ++i) file_->bell(i).ring();
 }
 
@@ -98,7 +102,8 @@ bool domain_words::swap_ownership(const std::string& name, ownership before, own
   const place& where = make(name);
   if (!words_at(where).swap_ownership(before, after)) return false;
   if (before != after)
-    file_->bell_of_line(where.line + detail::words_in_file::ownership_at / rma::line_words).ring();
+    file_->bell_of_line(where.line + detail::words_in_file::ownership_at / rma::line_words)
+        .ring_after_rmw();
   return true;
 }
 

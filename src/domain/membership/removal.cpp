@@ -1,6 +1,7 @@
 #include "domain/membership/removal.hpp"
 
 #include <unistd.h>
+#include <atomic>
 
 #include <string>
 
@@ -46,6 +47,9 @@ void refuse_if_used(domain_file& file, int own) {
 }
 
 void wake_all(const domain_file& file) {
+  // The state of the domain was stored before, and a sleeper has counted itself before it reads
+  // that state for the last time.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < bells; ++i) file.bell(i).ring();
   for_each_slot(file, [&](int i) { file.slot(i).bell.ring(); });
 }

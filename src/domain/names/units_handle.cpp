@@ -272,13 +272,13 @@ void units_handle::free_unit() {
   unit_ = -1;
 }
 
-// The add is sequentially consistent: it comes after the unit is free, and before the bell's
-// sleepers are counted.
+// The add comes after the unit is free, and before the bell's sleepers are counted. A waiter that
+// sleeps has counted itself before it reads the word for the last time.
 void units_handle::note_release() {
   if (queue_.found() == nullptr) return;
   const std::uint32_t word = words().released;
   queue_.file().word(word).fetch_add(1, std::memory_order_seq_cst);
-  queue_.file().bell_of_line(word / rma::line_words).ring();
+  queue_.file().bell_of_line(word / rma::line_words).ring_after_rmw();
 }
 
 // ---- the queue ----
