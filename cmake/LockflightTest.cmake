@@ -317,7 +317,7 @@ function(lockflight_mpi_tests name)
 endfunction()
 
 function(lockflight_compile_fail_test name file regex)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LABELS")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "STANDARD" "LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lockflight_compile_fail_test(${name}): unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -325,11 +325,15 @@ function(lockflight_compile_fail_test name file regex)
   if(LOCKFLIGHT_SANITIZE)
     return()
   endif()
+  if(NOT arg_STANDARD)
+    set(arg_STANDARD c++20)
+  endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
   lockflight_put_off(NAMES ${name} OUT put_off)
   add_test(NAME ${name}
     COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
             "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}" "-DREGEX=${regex}"
+            "-DSTANDARD=${arg_STANDARD}"
             -P "${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake")
   lockflight_test_properties(${name} "${arg_LABELS}" "" "")
   add_library(${name}_positive_control OBJECT "${file}")

@@ -1,11 +1,12 @@
 # The test that lockflight_compile_fail_test() registers; run with cmake -P.
 #   COMPILER, INCLUDE, FILE   what to compile, and how
 #   REGEX                     what the compiler must say when it refuses FILE
+#   STANDARD                  of C++, as -std= has it
 
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(
-  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "${FILE}"
+  COMMAND "${COMPILER}" "-std=${STANDARD}" -fsyntax-only "-I${INCLUDE}" "${FILE}"
   RESULT_VARIABLE status
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)

@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "lockflight/mode.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/timed_names.hpp"
 
 namespace lockflight {

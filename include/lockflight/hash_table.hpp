@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight {

@@ -4,4 +4,5 @@
 
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/mutex.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/shared_mutex.hpp"

@@ -3,6 +3,7 @@
 
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/flight.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/timed_names.hpp"
 
 namespace lockflight {

@@ -4,6 +4,7 @@
 
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/flight_rw.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/timed_names.hpp"
 
 namespace lockflight {

@@ -25,6 +25,7 @@
 #include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/participant.hpp"
 #include "lockflight/rma/port.hpp"
 

@@ -18,6 +18,7 @@
 
 #include "lockflight/fabric/cpu_operations.hpp"
 #include "lockflight/fabric/parking.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/participant.hpp"
 #include "lockflight/rma/port.hpp"
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "lockflight/fabric/wired.hpp"
+#include "lockflight/rma/cxx20.hpp"
 
 namespace lockflight::ucx {
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "lockflight/rma/assert.hpp"
+#include "lockflight/rma/cxx20.hpp"
 
 namespace lockflight::rma {
 

@@ -18,6 +18,7 @@
 
 #include "lockflight/rma/backoff.hpp"
 #include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/topology.hpp"
 
