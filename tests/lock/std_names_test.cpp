@@ -32,6 +32,10 @@ constexpr bool is_rw =
     lock::exclusive<Lock<port>> && lock::can_try<Lock<port>> && lock::shared<Lock<port>> &&
     lock::can_try_shared<Lock<port>> && Lock<port>::about.what == lock::kind::rw;
 
+// A copy of a handle would release what the handle holds.
+static_assert(!std::is_copy_constructible_v<lockflight::mutex<port>>);
+static_assert(!std::is_copy_constructible_v<lockflight::shared_mutex<port>>);
+
 static_assert(is_mutex<lock::spin>);
 static_assert(is_mutex<lock::spin_backoff>);
 static_assert(is_mutex<lock::d_mcs>);
