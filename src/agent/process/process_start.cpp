@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 
@@ -131,17 +130,10 @@ void agent_process::agree_on_ttl() {
   const milliseconds given = options_.ttl;
   milliseconds agreed = given.count() != 0 ? given : usual_ttl;
   if (!store_->put_if(ttl_note, 0, std::to_string(agreed.count()))) {
-    const auto note = store_->get(ttl_note);
-    const std::string text = note ? note->text : "";
-    std::int64_t read = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-    agreed = milliseconds(read);
-    if (error != std::errc() || end != text.data() + text.size() || agreed < least_ttl ||
-        agreed > most_ttl)
-      throw agent_error(fmt::format(
-          "etcd: the note '{}' of domain {} is {} (accepted: {} to {}, in "
-          "milliseconds)",
-          ttl_note, options_.domain, in_quotes(text), least_ttl.count(), most_ttl.count()));
+    const auto noted = ttl_in(store_->get(ttl_note), options_.domain);
+    // The note was there a moment ago.
+    if (!noted) throw etcd_error(fate::unknown, "etcd has lost the note of the time to live");
+    agreed = *noted;
     if (given.count() != 0 && agreed != given)
       throw agent_error(
           fmt::format("--ttl '{}' (accepted: {}, as the domain's other agents have, "
@@ -154,6 +146,7 @@ void agent_process::agree_on_ttl() {
   times_.longest_absence = 16 * times_.ttl;
   times_.keep = std::chrono::microseconds(options_.keep).count();
   file_->cluster().time_to_live = times_.ttl;
+  note_ttl(agreed);
   store_->limit_to(milliseconds(times_.patience() / 1'000));
 }
 
@@ -223,14 +216,23 @@ void agent_process::check_identity(const etcd_view& view) {
                       "recover' on one of them (this host's note of the etcd before is {})",
                       *why, identity_file_.path()));
     now.at = std::max(now.at, identity_->at);
+    now.ttl = identity_->ttl;
+    now.was_member = identity_->was_member;
   }
+  if (view.keys.epoch && view.keys.epoch->what.find(words_.self()) != nullptr)
+    now.was_member = true;
   if (now.domain.id == 0 && identity_) now.domain = identity_->domain;  // the key is lost
   const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch ||
-                       now.domain != identity_->domain;
+                       now.domain != identity_->domain || now.was_member != identity_->was_member;
   const bool is_first_ever = !identity_;
   was_checked_ = true;
   identity_ = now;
   if (is_news) note_identity(is_first_ever);
+}
+
+/// A recovery waits for the TTL that this host has relied on, whatever its etcd says then.
+void agent_process::note_ttl(milliseconds agreed) {
+  if (std::exchange(identity_->ttl, agreed) != agreed) note_identity(false);
 }
 
 /// Without a note the agent does not begin. An older note still names the cluster, so a host whose
