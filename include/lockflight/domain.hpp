@@ -211,7 +211,8 @@ class domain {
   /// name and `group` does not say which one is meant, or if the user has one with another mode.
   [[nodiscard]] static domain open(std::string_view name, const domain_options& what = {});
   /// Opens the domain if it exists; otherwise throws domain_error (missing). Mode and group are
-  /// those of domain_options.
+  /// those of domain_options. As open(), it refuses the domain file of a cluster that is a copy,
+  /// and one whose agent reads another clock than this process.
   [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0,
                                      const std::string& group = "");
   /// Removes the domain with all its locks. Returns false if there is none. Throws domain_error

@@ -18,7 +18,9 @@
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
 #include "cli/run_signals.hpp"
+#include "cli/slot_note.hpp"
 #include "cli/standard_error.hpp"
+#include "cli/time_left.hpp"
 #include "lockflight/named_control.hpp"
 #include "tool/usage.hpp"
 
@@ -27,34 +29,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long other hosts have for an answer while a run waits: the run asks them from inside of its
-/// wait, which does not go on meanwhile.
-constexpr milliseconds hosts_answer_run_within{300};
-/// The same when the run has given up, and is about to say who holds the lock and to exit.
+/// How long other hosts have for an answer when the run has given up, and is about to say who holds
+/// the lock and to exit.
 constexpr milliseconds hosts_answer_end_within{120};
-
-/// The rest of the time for waiting, which goes on while the process is stopped.
-class time_left {
- public:
-  explicit time_left(limit patience) : patience_(patience), began_ns_(now_ns()) {}
-
-  /// An attempt (0) also if the run was to wait and its time is over.
-  [[nodiscard]] limit now() const {
-    if (patience_.is_attempt() || patience_.is_for_ever()) return patience_;
-    const std::uint64_t gone_ns = now_ns() - began_ns_;
-    return limit::of_ns(patience_.nanoseconds() - std::min(gone_ns, patience_.nanoseconds()));
-  }
-  [[nodiscard]] bool is_over() const { return now().is_attempt(); }
-  /// The time that other hosts may take to say who holds a lock, while the run waits.
-  [[nodiscard]] milliseconds for_hosts() const {
-    return std::min(hosts_answer_run_within,
-                    milliseconds(now().nanoseconds() / 2 / nanoseconds_of(milliseconds(1))));
-  }
-
- private:
-  limit patience_;
-  std::uint64_t began_ns_;
-};
 
 named_handle handle_for(const domain& in, const guarded_command& what) {
   if (what.units) return {in, what.names.front(), units{*what.units}};
@@ -64,6 +41,12 @@ named_handle handle_for(const domain& in, const guarded_command& what) {
 
 /// How a wait ended.
 enum class outcome { has_lock, conflict, interrupted, done };
+
+/// What an answer about the note of --once-per means for the run.
+outcome outcome_of(slot_note::answer what) {
+  using enum slot_note::answer;
+  return what == done ? outcome::done : what == none ? outcome::conflict : outcome::has_lock;
+}
 
 bool is_interrupted() { return run_signals::noted() != 0; }
 bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
@@ -77,7 +60,9 @@ class guarded_run {
         message_(what.says),
         left_(what.patience),
         circles_(message_, !what.is_silent, what.fails_on_deadlock),
-        events_(what.events, what.names) {}
+        events_(what.events, what.names) {
+    if (what.slot_length) note_.emplace(*what.slot_length);
+  }
   [[nodiscard]] int run();
 
  private:
@@ -126,11 +111,7 @@ class guarded_run {
   circle_watch circles_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
-
-  // With --once-per.
-  wall_seconds slot_end_ = 0;    // the end of the slot that was looked up last
-  wall_seconds done_until_ = 0;  // the note as it was before this run wrote it
-  bool has_written_ = false;     // this run has written the note, or may have done so
+  std::optional<slot_note> note_;  // with --once-per
 };
 
 std::string guarded_run::locks_text() const {
@@ -234,37 +215,29 @@ bool guarded_run::is_to_stop_waiting() {
 
 // ---- the note of --once-per ----
 
-/// Reads the note: `done` if the work of the present slot is done, or that of a later one, since
-/// clocks may go back; `conflict` if etcd has not answered in time; else, and without --once-per,
-/// `has_lock`.
+/// Reads the note: `has_lock` if the present slot is open, and without --once-per.
 outcome guarded_run::read_note() {
-  if (!what_.slot_length) return outcome::has_lock;
-  const auto until = named_control(*held_).done_until(left_.now());
-  if (!until) return outcome::conflict;
-  done_until_ = *until;
-  slot_end_ = end_of_present_slot(*what_.slot_length);
-  return done_until_ >= slot_end_ ? outcome::done : outcome::has_lock;
+  return note_ ? outcome_of(note_->read(*held_, left_.now())) : outcome::has_lock;
 }
 
 /// Writes the note of the present slot. If that slot is over when etcd has answered, the run notes
 /// the next one, in which COMMAND then begins. Nothing if the lock is lost meanwhile.
 std::optional<outcome> guarded_run::write_note() {
   do {
-    slot_end_ = end_of_present_slot(*what_.slot_length);
-    if (done_until_ >= slot_end_) return outcome::done;
-    has_written_ = true;
-    if (!named_control(*held_).set_done_until(slot_end_, left_.now())) return outcome::conflict;
+    const outcome how = outcome_of(note_->write(*held_, left_.now()));
+    if (how != outcome::has_lock) return how;
     if (stays_valid()) continue;
-    take_note_back();
     if (signals_.pending() != 0) return outcome::interrupted;
-    return left_.is_over() ? std::optional(outcome::conflict) : std::nullopt;
-  } while (end_of_present_slot(*what_.slot_length) != slot_end_);
+    // (!) A run that waits again would take its own note for that of another run.
+    if (!note_->take_back(*held_, left_.now()) || left_.is_over()) return outcome::conflict;
+    return std::nullopt;
+  } while (!note_->is_of_present_slot());
   return outcome::has_lock;
 }
 
 /// write_note() with --once-per, and what follows if it throws.
 std::optional<outcome> guarded_run::choose_slot() {
-  if (!what_.slot_length) return outcome::has_lock;
+  if (!note_) return outcome::has_lock;
   try {
     message_.begin();
     const auto how = write_note();
@@ -273,32 +246,28 @@ std::optional<outcome> guarded_run::choose_slot() {
   } catch (const domain_error& e) {
     message_.clear();
     if (e.why == domain_error::reason::interrupted) return outcome::interrupted;
-    // The lock was lost, and a later holder has written the note.
-    if (e.why != domain_error::reason::system || !held_->is_lost()) throw;
-    has_written_ = false;
-    return std::nullopt;
+    if (note_->leave_if_lost(*held_, e)) return std::nullopt;
+    take_note_back();
+    throw;
   }
 }
 
-/// Restores the note of before, since COMMAND has not begun. If etcd does not answer, or a later
-/// holder has written the note, the note stays as it is.
+/// At the end of a run whose COMMAND has not begun.
 void guarded_run::take_note_back() {
-  constexpr std::uint64_t at_most_ns = 2'000'000'000;
-  if (!std::exchange(has_written_, false)) return;
-  try {
-    const limit at_most = limit::of_ns(std::min(left_.now().nanoseconds(), at_most_ns));
-    static_cast<void>(named_control(*held_).set_done_until(done_until_, at_most));
-  } catch (const domain_error&) {
-  }
+  if (note_ && !note_->take_back_at_end(*held_, left_.now()))
+    say(locks_text() +
+        ": COMMAND has not run, but its slot may count as done, since the note in etcd could not "
+        "be taken back");
 }
 
 // ---- when it gives up ----
 
 void guarded_run::say_why_it_does_not_run(outcome how) {
   if (how == outcome::done) {
-    events_.is_done_until(done_until_);
-    say(locks_text() + " is done until " + utc_text(done_until_) + ", so COMMAND is not run" +
-        (done_until_ > slot_end_ ? "; that is after the present slot of --once-per" : ""));
+    events_.is_done_until(note_->done_until());
+    say(locks_text() + " is done until " + utc_text(note_->done_until()) +
+        ", so COMMAND is not run" +
+        (note_->is_after_present_slot() ? "; that is after the present slot of --once-per" : ""));
   } else if (how == outcome::conflict) {
     say_conflict();
   } else {
@@ -326,8 +295,7 @@ void guarded_run::say_conflict() {
   else if (lacks_agent)
     say(name + ": the agent of domain " + in_->name() + " does not run on this host");
   else if (says_who_holds && !why.missing_answer.empty())
-    say(name + ": " + why.missing_answer +
-        (has_written_ ? "; the slot may count as done all the same" : ""));
+    say(name + ": " + why.missing_answer);
   else if (says_who_holds)
     say("lock '" + why.name + "' was not free in time: " + obstacle_text(*in_, why));
 }
@@ -494,6 +462,7 @@ int guarded_run::run() {
 
 int guarded_run::give_up(outcome how) {
   say_why_it_does_not_run(how);
+  take_note_back();
   return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
 }
 

@@ -1,9 +1,5 @@
 // `lockflight run --once-per`: slots of wall-clock time. The note beside a lock says until when the
-// work of its name counts as done (named_handle::done_until).
-//
-// Invariant of the run: the holder of the lock writes the note before the command starts, and takes
-// it back only if the command could not be started. So a command runs at most once in a slot, also
-// if its run is killed.
+// work of its name counts as done (slot_note.hpp).
 #pragma once
 
 #include <cstdint>

@@ -121,14 +121,16 @@ command agent_command() {
             "show the members, and how long this host is certainly one"},
            {"lockflight agent recover --domain jobs --etcd http://10.0.0.1:2379",
             "go on with an etcd that was restored from a copy"}},
-      .exit_codes = {{0, "the agent was told to end; with status: this host is a member"},
-                     {1,
-                      "status: this host is not a member now, or its agent does not run; recover: "
-                      "the answer was not yes"},
-                     {2, "bad usage; one line on standard error says what is accepted"},
-                     {3,
-                      "the agent cannot begin or go on, such as with another etcd than before; its "
-                      "last line says why"}},
+      .exit_codes =
+          {{0, "the agent was told to end; with status: this host is a member"},
+           {1,
+            "status: this host is not a member now, or its agent does not run; recover: "
+            "the answer was not yes"},
+           {2, "bad usage; one line on standard error says what is accepted"},
+           {3,
+            "the agent cannot begin or go on, such as with another etcd than before; "
+            "recover: the etcd is not recovered, or this host could not note it; the last "
+            "line says why"}},
       .run = nullptr,
   };
 }

@@ -1,5 +1,6 @@
 """What etcd loses, etcds that are not one, copies of a host, and the recovery after a restore."""
 
+import pathlib
 import shutil
 import signal
 import time
@@ -7,7 +8,8 @@ import unittest
 
 from testbed import Cluster
 from testbed.etcd import Etcd
-from testbed.host import DOMAIN
+from testbed.host import DOMAIN, PROGRAM
+from testbed.links import OPEN
 
 TTL = 2
 
@@ -28,6 +30,9 @@ class LossesTest(unittest.TestCase):
         self.assertEqual(code, 3, said)
         return said
 
+    def member_of(self, host):
+        return next(each["id"] for each in host.status()["members"] if each["host"] == host.name)
+
     def use(self, host):
         """(token, whether a holder has died)"""
         holder = host.hold("n")
@@ -37,9 +42,6 @@ class LossesTest(unittest.TestCase):
 
 
 class Keys(LossesTest):
-    def member_of(self, host):
-        return next(each["id"] for each in host.status()["members"] if each["host"] == host.name)
-
     def delete(self, key):
         self.cluster.etcd.delete(f"lockflight/{DOMAIN}/{key}")
 
@@ -65,6 +67,19 @@ class Keys(LossesTest):
         self.assertGreater(self.one.status()["deadline_us"], boot_time_us())
         self.assertNotIn("another", [line["event"] for line in self.one.said()])
         holder.release()
+
+    def test_a_deleted_secret_is_named(self):
+        self.delete("secret")
+        for host in (self.one, self.two):
+            host.wait_until(lambda host=host: "somebody has deleted the key" in str(host.said()), 20,
+                            "told of the deleted key")
+            self.assertNotIn("of another etcd", str(host.said()))
+        for host in (self.one, self.two):
+            host.agent.send(signal.SIGHUP)
+            self.assertEqual(host.agent.child.wait(20), 0)
+        for host in (self.one, self.two):
+            host.start_agent()
+        self.cluster.await_members([self.one, self.two])
 
     def test_a_cluster_that_has_lost_its_epoch_begins_no_first_one(self):
         self.delete("epoch")
@@ -102,6 +117,9 @@ class Clocks(LossesTest):
         self.one.agent.kill()
         self.cluster.etcd.delete(f"lockflight/{DOMAIN}/note/ttl")
         self.assertIn("its last deadline is not over", self.refused(self.one, ttl=4))
+        self.one.start_agent()
+        self.cluster.await_members([self.one, self.two])
+        holder.release()
 
 
 class Copies(LossesTest):
@@ -112,7 +130,40 @@ class Copies(LossesTest):
         said = self.refused(self.spare)
         self.assertIn("is a copy of a domain file", said)
         self.assertIn(str(self.spare.folder), said)
-        self.assertIn("is a copy of a domain file", self.spare.run("n", "true")[1])
+        domain = f"etcd:{DOMAIN}"
+        for words in (("run", "--domain", domain, "n", "--", "true"), ("who", "n", domain),
+                      ("top", "--once", domain), ("domain", "show", domain)):
+            code, said = self.spare.lockflight(*words)
+            self.assertNotEqual(code, 0, said)
+            self.assertIn("is a copy of a domain file", said)
+
+    def test_a_copy_of_the_same_inode_number(self):
+        """On another file system."""
+        elsewhere = self.cluster.folder / "elsewhere"
+        elsewhere.mkdir()
+        room = self.spare.popen(["unshare", "--mount", "sh", "-c", f"""
+            mount -t tmpfs none {self.spare.folder} && mount -t tmpfs none {elsewhere} && echo made
+            exec sleep 100"""])
+        if room.stdout.readline() != "made\n":
+            self.skipTest("no file system can be mounted here")
+        inside = ("nsenter", f"--target={room.pid}", "--mount")
+        self.spare.start_agent_under(*inside)
+        self.spare.wait_until(lambda: "epoch" in [line["event"] for line in self.spare.said()], 20,
+                              "a member")
+        self.spare.agent.kill()
+        first, second = (pathlib.Path(f"/proc/{room.pid}/root{folder}")
+                         for folder in (self.spare.folder, elsewhere))
+        # An agent writes the words of a cluster into this file, which it makes first.
+        file = next(path for path in first.rglob("*jobs*") if path.stat().st_size > 1 << 20)
+        copy = second / file.relative_to(first)
+        for folder in reversed(copy.relative_to(second).parents):
+            (second / folder).mkdir(exist_ok=True)
+        shutil.copy(file, copy)
+        if copy.stat().st_ino != file.stat().st_ino:
+            self.skipTest("its inode number is another one")
+        again = [*inside, "env", f"LOCKFLIGHT_DOMAINS={elsewhere}", *self.spare.agent_command()]
+        out, _ = self.spare.popen(again).communicate(timeout=20)
+        self.assertIn("is a copy of a domain file", out)
 
     def test_endpoints_of_two_etcds(self):
         folder = self.cluster.folder / "apart"
@@ -136,32 +187,133 @@ class Recovery(LossesTest):
         self.cluster.etcd.start()
         self.cluster.etcd.await_leader()
 
+    def end_agents(self):
+        """In order, so that etcd has no members any more."""
+        for host in (self.one, self.two):
+            host.agent.send(signal.SIGTERM)
+        for host in (self.one, self.two):
+            self.assertEqual(host.agent.child.wait(20), 0)
+
+    def recover_words(self, host, *options, url=None):
+        return ("agent", "recover", "--domain", DOMAIN, "--etcd",
+                url or self.cluster.etcd.members[0].url, "--state", host.state, *options)
+
     def recover(self, host, *options):
-        return host.lockflight("agent", "recover", "--domain", DOMAIN, "--etcd",
-                               self.cluster.etcd.members[0].url, "--state", host.state, *options)
+        return host.lockflight(*self.recover_words(host, *options))
+
+    def check_recovery(self, said, *parts, code=0):
+        self.assertEqual(said[0], code, said[1])
+        for part in parts:
+            self.assertIn(part, said[1])
 
     def test_an_etcd_that_was_set_up_anew(self):
         for host in (self.one, self.two, self.one):
             before, _ = self.use(host)
-        for host in (self.one, self.two):
-            host.agent.send(signal.SIGTERM)
-            self.assertEqual(host.agent.child.wait(20), 0)
+        self.end_agents()
         self.set_up_anew()
         self.assertIn("lockflight agent recover", self.refused(self.one))
-        code, said = self.recover(self.one)
-        self.assertEqual((code, "--yes" in said), (2, True), said)
-        code, said = self.recover(self.spare, "--yes")
-        self.assertEqual((code, "--above" in said), (3, True), said)
-        code, said = self.recover(self.one, "--yes")
-        self.assertEqual(code, 0, said)
-        for part in ("not kept", "told of a death", "recovered"):
-            self.assertIn(part, said)
+        self.check_recovery(self.recover(self.one), "not kept", "is no terminal: say --yes", code=2)
+        self.check_recovery(self.recover(self.one, "--yes"), "not kept", "told of a death",
+                            "recovered: start")
+        epoch = self.cluster.epoch()["number"]
         for host in self.cluster.hosts:
             host.start_agent()
         self.cluster.await_members(self.cluster.hosts)
         token, died = self.use(self.spare)
         self.assertGreater(token, before)
         self.assertTrue(died)
+        self.assertLess(self.cluster.epoch()["number"], epoch + 100)
+
+    def test_a_recovery_that_is_not_needed(self):
+        self.end_agents()
+        self.check_recovery(self.recover(self.one), "nothing has to be recovered", code=2)
+        self.check_recovery(self.recover(self.one, "--yes"), "nothing has to be recovered", code=2)
+        self.set_up_anew()
+        self.check_recovery(self.recover(self.one, "--yes"), "recovered: start")
+        epoch = self.cluster.epoch()["number"]
+        self.check_recovery(self.recover(self.one, "--yes"), "nothing has to be recovered", code=2)
+        self.assertEqual(self.cluster.epoch()["number"], epoch)
+        self.check_recovery(self.recover(self.one, "--yes", "--above", epoch + 7),
+                            "recovered: start")
+        self.assertEqual(self.cluster.epoch()["number"], epoch + 1_007)
+
+    def test_a_host_that_was_no_member_cannot_recover(self):
+        self.end_agents()
+        # The agent notes which etcd it sees, and is refused before its host becomes a member.
+        self.assertIn("--ttl", self.spare.refused_agent(ttl=TTL + 1)[1])
+        self.assertTrue((self.spare.state / f"{DOMAIN}.json").exists())
+        self.set_up_anew()
+        for options in ((), ("--above", 5_000)):
+            self.spare.die()
+            code, said = self.recover(self.spare, "--yes", *options)
+            self.assertEqual((code, "in which this host was a member" in said, "--above" in said),
+                             (3, True, False), said)
+
+    def test_a_host_that_has_lost_its_note(self):
+        """Its domain file still says which cluster this is."""
+        last = self.cluster.epoch()["number"]
+        self.end_agents()
+        shutil.rmtree(self.one.state)
+        self.set_up_anew()
+        self.check_recovery(self.recover(self.one, "--yes"), "was a member", code=3)
+        self.check_recovery(self.recover(self.one, "--yes", "--above", last + 5), "recovered: start")
+        for host in (self.one, self.two):
+            host.start_agent()
+        self.cluster.await_members([self.one, self.two])
+
+    def test_a_note_that_cannot_be_written(self):
+        self.end_agents()
+        self.set_up_anew()
+        (self.one.state / f"{DOMAIN}.json~").mkdir()
+        self.check_recovery(self.recover(self.one, "--yes"), "recovered, but ",
+                            "cannot be written: Is a directory", code=3)
+        self.assertIsNotNone(self.cluster.epoch())
+
+    def test_the_longest_time_to_live_is_waited_for(self):
+        note = f"lockflight/{DOMAIN}/note/ttl"
+        self.end_agents()
+        waits = f"waits for {TTL} s"
+        self.cluster.etcd.put(note, "1000")  # as an older copy may have it
+        self.check_recovery(self.recover(self.one), waits, code=2)
+        self.one.die()
+        self.check_recovery(self.recover(self.one), waits, code=2)
+        self.cluster.etcd.put(note, "30000")
+        self.check_recovery(self.recover(self.one), "waits for 30 s", code=2)
+        self.cluster.etcd.put(note, "7")
+        self.check_recovery(self.recover(self.one), "(accepted: 1000 to 300000", code=3)
+        self.assertIn("(accepted: 1000 to 300000", self.refused(self.two))
+
+    def test_two_recoveries_at_once(self):
+        self.end_agents()
+        self.set_up_anew()
+        both = [host.popen([PROGRAM, *self.recover_words(host, "--yes")])
+                for host in (self.one, self.two)]
+        said = sorted((process.communicate(timeout=30)[0], process.returncode)
+                      for process in both)
+        won, lost = sorted(said, key=lambda each: each[1])
+        self.assertEqual((won[1], lost[1]), (0, 3), said)
+        self.assertIn("another recovery or an agent", lost[0])
+
+    def test_an_agent_that_begins_during_a_recovery(self):
+        """It renews after the recovery has read the keys, and before they are erased. Each answer of
+        etcd takes so long that the test sees what the recovery has written before."""
+        member = self.member_of(self.two)
+        for host in (self.one, self.two):
+            host.agent.kill()
+        keys = [f"lockflight/{DOMAIN}/{kind}/{member}" for kind in ("member", "beat")]
+        values = [self.cluster.etcd.entry(key)[0] for key in keys]
+        ttl = f"lockflight/{DOMAIN}/note/ttl"
+        self.set_up_anew()
+        for key, value in zip(keys, values):
+            self.cluster.etcd.put(key, value)
+        self.one.to_etcd[0].set(OPEN, 0.5)
+        run = self.one.popen([PROGRAM, *self.recover_words(
+            self.one, "--yes", url=f"http://127.0.0.1:{self.one.etcd_doors[0].port}")])
+        self.one.wait_until(lambda: self.cluster.etcd.entry(ttl), 20, "recovering")
+        self.cluster.etcd.put(keys[1], values[1])
+        said = run.communicate(timeout=30)[0]
+        self.check_recovery((run.returncode, said), f"member {member}", "has not ended", code=3)
+        self.assertIsNotNone(self.cluster.etcd.entry(keys[0]))
 
     def test_an_old_copy_that_other_hosts_have_gone_on_with(self):
         member = self.cluster.etcd.members[0]
@@ -230,12 +382,11 @@ class Recovery(LossesTest):
         self.assertIn("its epoch is", self.refused(self.one))
 
     def test_an_agent_that_runs_is_in_the_way(self):
-        code, said = self.recover(self.one, "--yes")
-        self.assertEqual((code, "another agent runs" in said), (3, True), said)
+        again = ("--yes", "--above", 1)
+        self.check_recovery(self.recover(self.one, *again), "another agent runs", code=3)
         self.one.agent.send(signal.SIGTERM)
         self.one.agent.child.wait(20)
-        code, said = self.recover(self.one, "--yes")
-        self.assertEqual((code, "has not ended" in said), (3, True), said)
+        self.check_recovery(self.recover(self.one, *again), "has not ended", code=3)
 
 
 if __name__ == "__main__":

@@ -199,6 +199,61 @@ class Etcd(SilenceTest):
         self.assertGreater(len(slots), 3)
 
 
+class TakenBack(SilenceTest):
+    """A run ends when it has noted its slot, and COMMAND has not begun. Answers of etcd take so long
+    that the test finds the note in etcd before the run knows of it."""
+
+    MAY_BE_DONE = "COMMAND has not run, but its slot may count as done"
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = Cluster(hosts=1, ttl=30)
+        self.addCleanup(self.cluster.close)
+        self.cluster.start()
+        self.one, = self.cluster.hosts
+        self.link = self.one.to_etcd[0]
+
+    def noted(self, *options):
+        """A run whose note has reached etcd. The answer is on its way until the link is open."""
+        self.link.set(OPEN, 0.4)
+        run = self.start("--once-per", "3660d", *options, self.name, "--", "echo", "ran")
+        note = f"lockflight/{DOMAIN}/note/done/{self.name}"
+        self.one.wait_until(lambda: self.cluster.etcd.entry(note), 20, "noting the slot")
+        self.link.set(SWALLOWS)
+        return run
+
+    def ended(self, run, code):
+        out, err = run.communicate(timeout=20)
+        self.assertEqual((out, run.returncode), ("", code), err)
+        self.link.set(OPEN)
+        return err
+
+    def next_run(self):
+        return self.said("run", "--domain", IN_DOMAIN, "--once-per", "3660d", self.name, "--",
+                         "echo", "ran")[1:3]
+
+    def test_after_a_signal(self):
+        run = self.noted()
+        run.terminate()
+        time.sleep(0.4)  # it looks for signals every 0.1 s
+        self.link.set(OPEN)
+        self.assertEqual(self.ended(run, -15), "")
+        self.assertEqual(self.next_run(), ("ran\n", ""))
+
+    def test_after_a_signal_while_etcd_is_silent(self):
+        run = self.noted()
+        run.terminate()
+        self.assertIn(self.MAY_BE_DONE, self.ended(run, -15))
+
+    def test_after_the_time_to_wait_while_etcd_is_silent(self):
+        for options in ((), ("--no-wait-message",)):
+            self.name += "'"
+            run = self.noted("--timeout", "8", *options)
+            err = self.ended(run, 1)
+            self.assertIn(self.MAY_BE_DONE, err)
+            self.assertEqual(len(err.splitlines()), 1 if options else 2, err)
+
+
 class Lost(SilenceTest):
     """etcd is silent for a host that notes its slot, until the host has lost the lock."""
 
@@ -209,14 +264,14 @@ class Lost(SilenceTest):
         self.name = "daily"
         self.one, self.two = cluster.hosts
 
-    def once(self, host):
-        return self.start("--once-per", "3660d", self.name, "--", "echo", "ran", host=host)
+    def once(self, host, *options):
+        return self.start("--once-per", "3660d", *options, self.name, "--", "echo", "ran", host=host)
 
-    def lose(self):
+    def lose(self, *options):
         """Its third question is the one that notes the slot. An answer takes 0.3 s."""
         link = self.one.to_etcd[0]
         link.set(OPEN, 0.15)
-        run = self.once(self.one)
+        run = self.once(self.one, *options)
         time.sleep(0.8)
         link.set(SWALLOWS)
         time.sleep(5)
@@ -228,6 +283,13 @@ class Lost(SilenceTest):
         link.set(OPEN)
         out, err = run.communicate(timeout=20)
         self.assertEqual((out, run.returncode), ("ran\n", 0), err)
+
+    def test_a_run_that_is_cut_off_says_that_its_slot_may_count(self):
+        run, _ = self.lose("--timeout", "7")
+        out, err = run.communicate(timeout=20)
+        self.assertEqual((out, run.returncode), ("", 1))
+        self.assertRegex(err, r"lock 'daily': this host is no member .*\n.*'daily': "
+                              + TakenBack.MAY_BE_DONE)
 
     def test_another_host_runs_in_its_place(self):
         run, link = self.lose()

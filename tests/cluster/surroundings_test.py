@@ -155,6 +155,41 @@ class Start(SurroundingsTest):
         self.spare.agent.send(signal.SIGTERM)
         self.assertEqual(self.spare.agent.child.wait(10), 0)
 
+    @staticmethod
+    def ask_for_passwords(cluster):
+        for user in ("root", "agent"):
+            cluster.etcd.ask("/v3/auth/user/add", {"name": user, "password": "first"})
+        cluster.etcd.ask("/v3/auth/role/add", {"name": "root"})
+        for user in ("root", "agent"):
+            cluster.etcd.ask("/v3/auth/user/grant", {"user": user, "role": "root"})
+        cluster.etcd.ask("/v3/auth/enable", {})
+
+    @staticmethod
+    def change_password(cluster):
+        """In etcd, and not in the file."""
+        token = cluster.etcd.ask("/v3/auth/authenticate", {"name": "root", "password": "first"})
+        cluster.etcd.members[0].post("/v3/auth/user/changepw", {
+            "name": "agent", "password": "second"}, headers={"Authorization": token["token"]})
+
+    def test_a_run_waits_for_a_password(self):
+        cluster = Cluster(hosts=1, ttl=30)
+        self.addCleanup(cluster.close)
+        cluster.etcd.start()
+        cluster.etcd.await_leader()
+        self.ask_for_passwords(cluster)
+        host, = cluster.hosts
+        password = cluster.folder / "password"
+        password.write_text("first\n")
+        host.start_agent(**{"user": "agent", "password-file": password})
+        host.wait_until(lambda: (host.status() or {}).get("deadline_us", 0) > 0, 20, "a member")
+        self.assertEqual(host.run(self.name, "true", options=("--timeout", "20")), (0, ""))
+        self.change_password(cluster)
+        once = ("--once-per", "1d")
+        code, said = host.run(self.name, "true", options=(*once, "--timeout", "1"))
+        self.assertEqual((code, "cannot authenticate" in said), (1, True), said)
+        password.write_text("second\n")
+        self.assertEqual(host.run(self.name, "echo", "ran", options=once), (0, "ran\n"))
+
     @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "half a minute: ./dev test --all")
     def test_slow_checks_of_passwords_that_change(self):
         cluster = Cluster(hosts=1, ttl=2 * TTL)
@@ -162,12 +197,7 @@ class Start(SurroundingsTest):
         cluster.etcd.start()
         cluster.etcd.await_leader()
         host, = cluster.hosts
-        for user in ("root", "agent"):
-            cluster.etcd.ask("/v3/auth/user/add", {"name": user, "password": "first"})
-        cluster.etcd.ask("/v3/auth/role/add", {"name": "root"})
-        for user in ("root", "agent"):
-            cluster.etcd.ask("/v3/auth/user/grant", {"user": user, "role": "root"})
-        cluster.etcd.ask("/v3/auth/enable", {})
+        self.ask_for_passwords(cluster)
         etcd = SlowEtcd(cluster.etcd.members[0].url)
         self.addCleanup(etcd.server_close)
         self.addCleanup(etcd.shutdown)
@@ -192,9 +222,7 @@ class Start(SurroundingsTest):
         holder.await_held()
         # The password changes while the agent runs, in etcd before in the file.
         etcd.takes = 0
-        token = cluster.etcd.ask("/v3/auth/authenticate", {"name": "root", "password": "first"})
-        cluster.etcd.members[0].post("/v3/auth/user/changepw", {
-            "name": "agent", "password": "second"}, headers={"Authorization": token["token"]})
+        self.change_password(cluster)
         self.await_said(host, "etcd", "cannot authenticate")
         password.write_text("second\n")
         self.await_said(host, "etcd", "etcd answers again")

@@ -38,8 +38,14 @@ json put_of(const std::string& key, const std::string& text) {
 
 json read_of(const std::string& key) { return {{"request_range", {{"key", to_base64(key)}}}}; }
 
+/// The reads with which each reply begins whose comparisons did not hold. They tell which etcd has
+/// answered: one whose secret is another, or one from which somebody has deleted the secret.
+json reads_of_identity(const domain_keys& names) {
+  return json::array({read_of(names.secret()), read_of(names.text_of({key_kind::cluster}))});
+}
+
 /// The transaction, with `compare` before its own comparisons. Without any comparison, etcd carries
-/// it out. If a comparison does not hold, the reply begins with the secret.
+/// it out.
 json txn_of(const transaction& what, json compare, const domain_keys& names, member_id self,
             const member_place& place) {
   for (const comparison& each : what.when)
@@ -54,9 +60,9 @@ json txn_of(const transaction& what, json compare, const domain_keys& names, mem
     success.push_back({{"request_delete_range", {{"key", to_base64(names.text_of(each))}}}});
   const json reads{{"request_range", range_of(names)}};
   success.push_back(reads);  // it sees what the operations before it have done
-  return {{"compare", compare},
-          {"success", success},
-          {"failure", json::array({read_of(names.secret()), reads})}};
+  json failure = reads_of_identity(names);
+  failure.push_back(reads);
+  return {{"compare", compare}, {"success", success}, {"failure", failure}};
 }
 
 // ---- replies ----
@@ -105,6 +111,15 @@ etcd_entry entry_in(const json& of) {
 bool has_succeeded(const json& reply) {
   const auto found = reply.find("succeeded");
   return found != reply.end() && found->is_boolean() && found->get<bool>();
+}
+
+/// The entry of a key that reads_of_identity() has read, in that place; nothing if it is missing.
+std::optional<etcd_entry> identity_in(const json& reply, std::size_t place) {
+  const json& responses = part_of(reply, "responses");
+  if (!responses.is_array() || responses.size() <= place) throw no_reply_of_etcd("no secret");
+  const json& found = part_of(part_of(responses[place], "response_range"), "kvs");
+  if (found.empty()) return std::nullopt;
+  return entry_in(found.front());
 }
 
 /// The range that a transaction has read last.
@@ -161,21 +176,31 @@ json etcd_client::comparisons() const {
                        {"value", to_base64(secret_)}}});
 }
 
-/// Posts a transaction that compares the secret. Throws if that comparison has failed: the reply
-/// has the secret of the etcd that it comes from as its first part then.
+/// Posts a transaction that compares the secret. Throws if that comparison has failed.
 json etcd_client::transact(const json& request, sending how) {
   json reply = post(txn_path, request, how);
   if (secret_.empty() || has_succeeded(reply)) return reply;
-  const json& responses = part_of(reply, "responses");
-  if (!responses.is_array() || responses.empty()) throw no_reply_of_etcd("no secret");
-  const json& found = part_of(part_of(responses.front(), "response_range"), "kvs");
-  if (!found.empty() && entry_in(found.front()).value == secret_) return reply;
+  const auto secret = identity_in(reply, 0);
+  if (secret && secret->value == secret_) return reply;
+  etcd_view there;
+  if (const auto cluster = identity_in(reply, 1)) add(*cluster, names_, there);
   const std::string where = gateway_.endpoint();
   gateway_.avoid_endpoint();
+  if (cluster_.id != 0 && there.keys.cluster && there.keys.cluster->what == cluster_)
+    throw etcd_error(fate::unreached,
+                     fmt::format("{}: somebody has deleted the key {}: restart the agents of all "
+                                 "hosts, the first of which makes another one",
+                                 where, names_.secret()));
   throw another_etcd(
       fate::unreached,
       fmt::format("{} is of another etcd than the one that this agent began with: its key {} is {}",
-                  where, names_.secret(), found.empty() ? "missing" : "another"));
+                  where, names_.secret(), secret ? "another" : "missing"));
+}
+
+/// Remembers which cluster the keys are of that this object has read first, or in a transaction
+/// that has compared the secret.
+void etcd_client::note_cluster(const etcd_view& view) {
+  if (view.keys.cluster) cluster_ = view.keys.cluster->what;
 }
 
 etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
@@ -185,13 +210,16 @@ etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
                               only_reads ? sending::repeatable : sending::once);
   etcd_answer got;
   got.view = view_in(part_of(reply, "header"), range_in(reply));
+  note_cluster(*got.view);
   got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
   return got;
 }
 
 std::shared_ptr<const etcd_view> etcd_client::read_view() {
   const json reply = post(range_path, range_of(names_), sending::repeatable);
-  return view_in(part_of(reply, "header"), reply);
+  auto view = view_in(part_of(reply, "header"), reply);
+  if (cluster_.id == 0) note_cluster(*view);
+  return view;
 }
 
 etcd_status etcd_client::ping() {
@@ -206,7 +234,7 @@ etcd_status etcd_client::ping() {
 std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
   const json reply = transact({{"compare", comparisons()},
                                {"success", json::array({read_of(key)})},
-                               {"failure", json::array({read_of(names_.secret())})}},
+                               {"failure", reads_of_identity(names_)}},
                               sending::repeatable);
   const json& found = part_of(range_in(reply), "kvs");
   if (found.empty()) return std::nullopt;
@@ -219,22 +247,32 @@ json etcd_client::put_if_changed(const std::string& key, revision changed, const
   compare.push_back(comparison_of(key, changed));
   return transact({{"compare", compare},
                    {"success", json::array({put_of(key, text)})},
-                   {"failure", json::array({read_of(names_.secret())})}},
+                   {"failure", reads_of_identity(names_)}},
                   how);
 }
 
-domain_secret etcd_client::secret() {
+/// Sent twice the request does no harm, and whether it was carried out does not matter: what counts
+/// is what stands there afterwards, which may be another agent's.
+void etcd_client::make_secret() {
+  (void)put_if_changed(names_.secret(), 0, text_of(made_secret()), sending::repeatable);
+}
+
+/// The value of the secret's key, which is made if there is none.
+std::string etcd_client::secret_entry() {
   const std::string key = names_.secret();
   std::optional<etcd_entry> found = entry(key);
   if (!found) {
-    // Sent twice it does no harm, and whether it was carried out does not matter: what counts is
-    // what stands there afterwards, which may be another agent's.
-    (void)put_if_changed(key, 0, text_of(made_secret()), sending::repeatable);
+    make_secret();
     found = entry(key);
   }
   if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + in_quotes(key, 160));
-  const domain_secret secret = read_secret(key, found->value);
-  secret_ = found->value;
+  return std::move(found->value);
+}
+
+domain_secret etcd_client::secret() {
+  const std::string text = secret_entry();
+  const domain_secret secret = read_secret(names_.secret(), text);
+  require(text);
   return secret;
 }
 

@@ -86,12 +86,16 @@ class etcd_client {
   [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const nlohmann::json& header,
                                                          const nlohmann::json& range) const;
 
+  void make_secret();
+  [[nodiscard]] std::string secret_entry();
+  void note_cluster(const etcd_view& view);
   [[nodiscard]] nlohmann::json comparisons() const;
   [[nodiscard]] nlohmann::json transact(const nlohmann::json& request, sending how);
 
   etcd_gateway gateway_;
   domain_keys names_;
-  std::string secret_;  ///< the value of the secret's key in etcd; empty: not known yet
+  std::string secret_;     ///< the value of the secret's key in etcd; empty: not known yet
+  cluster_value cluster_;  ///< its id is 0: not known yet
 };
 
 }  // namespace lockflight::cluster

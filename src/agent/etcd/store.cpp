@@ -76,6 +76,8 @@ void etcd_store::carry_out(const submitted& what) {
 /// The answer of etcd; nothing if there is none, or if the state machine has given up waiting for
 /// it.
 std::optional<etcd_answer> etcd_store::answer_to(const submitted& what) {
+  // A 48th of the TTL lies between two tries, which an outage of etcd may cost a holder beside the
+  // outage itself. More tries would be load on an etcd that is about to come back.
   constexpr int tries = 8;
   const auto until = std::chrono::steady_clock::now() + patience_;
   for (;;) {

@@ -19,8 +19,9 @@ std::string records_path_of(detail::domain_file& file) {
   // this one.
   if (file.cluster().member == 0) {
     detail::unlink_files_beside(file.place());
-    file.cluster().member = random_number();
+    // A file with a number always has its origin, also if the agent is killed between the two.
     file.cluster().origin = detail::origin_of(file);
+    file.cluster().member = random_number();
   }
   detail::require_original(file);
   const detail::domain_place place = detail::private_place(file.name());

@@ -36,7 +36,7 @@ void agent_process::run() {
   start_links();
   start_bell();
   start_questions();
-  look_after_files();
+  each_second();
   log_.info("started", "the agent runs",
             {{"member", text_of(words_.self())},
              {"listens", links_->address()},

@@ -31,6 +31,7 @@
 #include "agent/process/start_signals.hpp"
 #include "agent/process/status.hpp"
 #include "agent/process/store_identity.hpp"
+#include "agent/process/ttl_note.hpp"
 #include "cluster/core/agent.hpp"
 #include "lockflight/domain.hpp"
 
@@ -49,15 +50,10 @@ struct agent_options {
   std::string metrics_file;                 ///< empty: none
 };
 
-constexpr std::chrono::milliseconds least_ttl{1'000}, usual_ttl{10'000}, most_ttl{300'000};
-
 /// Thrown if the agent cannot begin, or cannot go on, for a reason outside it.
 struct agent_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-/// The note in etcd of the domain's time to live, in milliseconds.
-constexpr const char* ttl_note = "ttl";
 
 /// The domain file of this host, which is made if there is none. Throws agent_error if another
 /// agent runs, and domain_error.
@@ -82,12 +78,14 @@ class agent_process {
   void await_etcd(const std::function<void()>& what);
   void start_store();
   void agree_on_ttl();
-  void require_ttl_of_before(std::chrono::milliseconds agreed) const;
+  [[nodiscard]] std::chrono::milliseconds ttl_of_holders() const;
+  void require_ttl_of_holders(std::chrono::milliseconds agreed) const;
   void await_other_clock();
   void start_links();
   void start_bell();
   void check_endpoints();
   void check_identity(const etcd_view& view);
+  void note_ttl(std::chrono::milliseconds agreed);
   void note_identity(bool is_needed);
 
   // ---- events (process.cpp) ----
@@ -122,8 +120,7 @@ class agent_process {
   [[nodiscard]] std::vector<std::string> hosts_that_miss(member_id id) const;
 
   // ---- what it says (process_status.cpp) ----
-  /// Each second.
-  void look_after_files();
+  void each_second();
   void warn_of_namesakes();
   void write_metrics();
   void make_sockets_again();

@@ -55,7 +55,7 @@ work_answer ask_about_work(etcd_store& store, const std::vector<std::string>& qu
     }
   } catch (const etcd_error& e) {
     found.why = e.what();
-    found.may_pass = e.request() != fate::refused;
+    found.may_pass = e.may_pass();
   } catch (const std::exception& e) {
     found.why = e.what();
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 
@@ -145,10 +144,15 @@ void agent_process::start_store() {
   check_identity(*view);
 }
 
+/// The TTL that holders of this host rely on, or 0 if there are none.
+milliseconds agent_process::ttl_of_holders() const {
+  return milliseconds(words_.has_deadline_ahead() ? file_->cluster().time_to_live / 1'000 : 0);
+}
+
 /// (!) Somebody may have removed the note of the TTL while holders rely on the one of before.
-void agent_process::require_ttl_of_before(milliseconds agreed) const {
-  const milliseconds before(file_->cluster().time_to_live / 1'000);
-  if (before.count() == 0 || before == agreed || !words_.has_deadline_ahead()) return;
+void agent_process::require_ttl_of_holders(milliseconds agreed) const {
+  const milliseconds before = ttl_of_holders();
+  if (before.count() == 0 || before == agreed) return;
   throw agent_error(
       fmt::format("--ttl '{}' (accepted: {}, as this host had it: its last deadline is not over)",
                   seconds(agreed), seconds(before)));
@@ -158,32 +162,28 @@ void agent_process::require_ttl_of_before(milliseconds agreed) const {
 /// and is taken off after the TTL of another. The first agent of the domain decides.
 void agent_process::agree_on_ttl() {
   const milliseconds given = options_.ttl;
-  milliseconds agreed = given.count() != 0 ? given : usual_ttl;
+  milliseconds agreed = ttl_of_holders().count() != 0 ? ttl_of_holders() : usual_ttl;
+  if (given.count() != 0) agreed = given;
+  require_ttl_of_holders(agreed);
   if (!store_->put_if(ttl_note, 0, std::to_string(agreed.count()))) {
-    const auto note = store_->get(ttl_note);
-    const std::string text = note ? note->text : "";
-    std::int64_t read = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-    agreed = milliseconds(read);
-    if (error != std::errc() || end != text.data() + text.size() || agreed < least_ttl ||
-        agreed > most_ttl)
-      throw agent_error(fmt::format(
-          "etcd: the note '{}' of domain {} is {} (accepted: {} to {}, in "
-          "milliseconds)",
-          ttl_note, options_.domain, in_quotes(text), least_ttl.count(), most_ttl.count()));
+    const auto noted = ttl_in(store_->get(ttl_note), options_.domain);
+    // The note was there a moment ago.
+    if (!noted) throw etcd_error(fate::unknown, "etcd has lost the note of the time to live");
+    agreed = *noted;
     if (given.count() != 0 && agreed != given)
       throw agent_error(
           fmt::format("--ttl '{}' (accepted: {}, as the domain's other agents have, "
                       "or no --ttl)",
                       seconds(given), seconds(agreed)));
   }
-  require_ttl_of_before(agreed);
+  require_ttl_of_holders(agreed);
   times_.ttl = std::chrono::microseconds(agreed).count();
   times_.margin = times_.ttl / 20;
   times_.stagger = times_.ttl / 100;
   times_.longest_absence = 16 * times_.ttl;
   times_.keep = std::chrono::microseconds(options_.keep).count();
   file_->cluster().time_to_live = times_.ttl;
+  note_ttl(agreed);
   store_->limit_to(milliseconds(times_.patience() / 1'000));
 }
 
@@ -254,14 +254,23 @@ void agent_process::check_identity(const etcd_view& view) {
                       "in that case, end the agents of all hosts, and say 'lockflight agent "
                       "recover' on one of them (this host's note of the etcd before is {})",
                       *why, identity_file_.path()));
+    now.ttl = identity_->ttl;
+    now.was_member = identity_->was_member;
   }
+  if (view.keys.epoch && view.keys.epoch->what.find(words_.self()) != nullptr)
+    now.was_member = true;
   if (now.domain.id == 0 && identity_) now.domain = identity_->domain;  // the key is lost
   const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch ||
-                       now.domain != identity_->domain;
+                       now.domain != identity_->domain || now.was_member != identity_->was_member;
   const bool is_first_ever = !identity_;
   was_checked_ = true;
   identity_ = now;
   if (is_news) note_identity(is_first_ever);
+}
+
+/// A recovery waits for the TTL that this host has relied on, whatever its etcd says then.
+void agent_process::note_ttl(milliseconds agreed) {
+  if (std::exchange(identity_->ttl, agreed) != agreed) note_identity(false);
 }
 
 /// Without a note the agent does not begin. An older note still names the cluster, so a host whose

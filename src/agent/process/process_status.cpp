@@ -13,7 +13,8 @@
 
 namespace lockflight::cluster {
 
-void agent_process::look_after_files() {
+/// Looks after the files and sockets that other programs may remove, and writes the metrics.
+void agent_process::each_second() {
   constexpr auto period = std::chrono::seconds(1);
   if (!options_.metrics_file.empty()) write_metrics();
   if (core_->epoch() == 0) notify_service_manager(extends_start);
@@ -26,7 +27,7 @@ void agent_process::look_after_files() {
   warn_of_namesakes();
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
-    if (!error) look_after_files();
+    if (!error) each_second();
   });
 }
 

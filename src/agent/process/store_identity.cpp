@@ -36,9 +36,13 @@ std::optional<std::string> store_identity::refuses(const store_identity& now) co
 }
 
 store_identity identity_of(const etcd_view& view) {
-  return {view.cluster, view.keys.at, view.keys.epoch ? view.keys.epoch->what.number : 0,
+  return {view.cluster,
+          view.keys.at,
+          view.keys.epoch ? view.keys.epoch->what.number : 0,
           view.keys.cluster ? view.keys.cluster->what : cluster_value{},
-          view.keys.epoch ? view.keys.epoch->what.seals : std::vector<epoch_seal>()};
+          view.keys.epoch ? view.keys.epoch->what.seals : std::vector<epoch_seal>(),
+          false,
+          std::chrono::milliseconds(0)};
 }
 
 store_identity_file::store_identity_file(const std::string& folder, const std::string& domain)
@@ -63,7 +67,9 @@ std::optional<store_identity> store_identity_file::read() const {
         text.at("revision").get<revision>(),
         epoch,
         {text.value("domain", std::uint64_t{0}), text.value("recoveries", std::uint32_t{0})},
-        drawn == 0 ? std::vector<epoch_seal>() : std::vector{epoch_seal{epoch, drawn}}};
+        drawn == 0 ? std::vector<epoch_seal>() : std::vector{epoch_seal{epoch, drawn}},
+        text.value("member", true),  // earlier versions did not write it
+        std::chrono::milliseconds(text.value("ttl_ms", std::int64_t{0}))};
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(
         fmt::format("{}: does not say which etcd this host was a member in (accepted: what the "
@@ -79,7 +85,9 @@ bool store_identity_file::write(const store_identity& what) const {
                              {"epoch", what.epoch},
                              {"domain", what.domain.id},
                              {"recoveries", what.domain.recoveries},
-                             {"seal", what.seals.empty() ? 0 : what.seals.back().drawn}}
+                             {"seal", what.seals.empty() ? 0 : what.seals.back().drawn},
+                             {"member", what.was_member},
+                             {"ttl_ms", what.ttl.count()}}
           .dump() +
       "\n";
   return replace_file(path_, text, 0600, durability::disk);

@@ -3,6 +3,7 @@
 // (docs/cluster.md, "Running it").
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -18,11 +19,16 @@ struct store_identity {
   cluster_value domain{};  ///< its id is 0 if it is not known, as in notes of earlier versions
   /// The seals of the last epochs. The note has the one of its epoch, or none.
   std::vector<epoch_seal> seals{};
+  /// True if this host was a member in that epoch or in one before. An agent that starts notes its
+  /// etcd before its host is one.
+  bool was_member = false;
+  std::chrono::milliseconds ttl{0};  ///< of this host as a member; 0: not known
 
   /// Why an agent that has seen this must not go on with `now`, or nothing.
   [[nodiscard]] std::optional<std::string> refuses(const store_identity& now) const;
 };
 
+/// What the keys say; they do not say the last two fields.
 [[nodiscard]] store_identity identity_of(const etcd_view& view);
 
 /// The file of a domain in that folder, which is made.

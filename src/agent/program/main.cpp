@@ -48,14 +48,22 @@ int recover(const tool::arguments& given, tool::console& out) {
   const cluster::agent_options options = settings_from(given);
   const auto above = static_cast<cluster::epoch_number>(
       tool::whole_number("--above", given.one("--above").value_or("0"), 0, cluster::last_epoch));
-  if (!given.has("--yes") && isatty(STDIN_FILENO) == 0)
-    throw tool::refuse("--yes", "", "it, where nobody can be asked");
   try {
     cluster::recovery what(options, above);
     for (const std::string& line : what.plan()) std::cerr << line << '\n';
+    if (given.has("--yes") && !what.is_needed() && above == 0)
+      throw tool::usage_error(
+          "--yes: nothing has to be recovered (accepted: with --above N, to recover all the same)");
+    if (!given.has("--yes") && isatty(STDIN_FILENO) == 0)
+      throw tool::usage_error(
+          "recover asks before it acts, and standard input is no terminal: say --yes");
     if (!given.has("--yes") && !agrees()) return 1;
     std::this_thread::sleep_for(what.waits_for());
-    what.carry_out();
+    if (const auto is_not_noted = what.carry_out()) {
+      std::cerr << "lockflight: recovered, but " << *is_not_noted
+                << "; start the agents of all hosts\n";
+      return 3;
+    }
   } catch (const tool::usage_error&) {
     throw;
   } catch (const std::exception& e) {

@@ -34,9 +34,9 @@ struct timing {
   /// The longest time between two changes that an agent sees of the beat of a member that renews.
   /// (!) If both renew at about the same moments, the agent reads the member's renewal in one
   /// period just before its own and in another just after it, so two periods may lie between the
-  /// changes. The rest is for renewals without an answer. The time is not longer, because a host
-  /// that was stopped for less than this time counts as one that has renewed all along, and its
-  /// complaints count.
+  /// changes. The rest is for renewals without an answer, and an eighth of the patience for answers
+  /// that come late. The time is not longer, because a host that was stopped for less than this
+  /// time counts as one that has renewed all along, and its complaints count.
   [[nodiscard]] instant sees_beats_within() const { return 2 * ttl / 3 + patience() / 8; }
   /// The time after which a complaint counts: half of the TTL in which each member finds out whom
   /// it hears, a period until it says so with a renewal, and another until the others have read

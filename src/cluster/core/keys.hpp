@@ -4,6 +4,7 @@
 // transaction, whether its comparisons held or not, answers with all keys as they are after it.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,6 +65,11 @@ struct transaction {
   std::vector<put> puts;
   std::vector<key> erased;
 };
+
+/// Of how many members a transaction erases the keys: three of each, and etcd carries out 128
+/// operations in a transaction, unless it is told otherwise. The other 8 are for what is written
+/// and read with them.
+constexpr std::size_t members_erased_at_once = 40;
 
 template <class Value>
 struct stored {

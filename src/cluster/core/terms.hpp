@@ -91,7 +91,9 @@ struct epoch_seal {
   std::uint32_t drawn = 0;
   bool operator==(const epoch_seal&) const = default;
 };
-/// Of how many of the last epochs etcd has the seals.
+/// Of how many of the last epochs etcd has the seals. A host finds a restored etcd by the seal of
+/// the epoch that it noted last, so it finds one on which others have gone on for up to 32 epochs:
+/// some 16 starts of agents. Each renewal reads the seals, and 32 take a kilobyte.
 constexpr std::size_t seals_most = 32;
 
 /// The value in etcd of the present epoch.

@@ -32,7 +32,9 @@ void require_agents_clock(const domain_file& file) {
 std::uint64_t origin_of(const domain_file& file) {
   std::string text = boot_id();
   struct stat s {};
-  if (stat(file.place().path.c_str(), &s) == 0) text += std::to_string(s.st_ino);
+  // A copy on another file system may have the same inode number.
+  if (stat(file.place().path.c_str(), &s) == 0)
+    text += " " + std::to_string(s.st_dev) + " " + std::to_string(s.st_ino);
   return fnv1a(text) | 1;
 }
 

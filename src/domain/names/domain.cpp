@@ -23,6 +23,17 @@ int slot_of_this_thread(const detail::domain_file& file) {
   return ours ? ours->slot() : -1;
 }
 
+/// The file, ready for this process. Throws domain_error if its words are not those of this host,
+/// or its deadline is not of the clock that this process reads.
+std::shared_ptr<detail::domain_file> usable(std::shared_ptr<detail::domain_file> file) {
+  if (file->is_of_cluster()) {
+    detail::require_original(*file);
+    detail::require_agents_clock(*file);
+  }
+  detail::mark_earlier_images(*file);
+  return file;
+}
+
 }  // namespace
 
 domain domain::open(std::string_view name, const domain_options& what) {
@@ -35,17 +46,10 @@ domain domain::open(std::string_view name, const domain_options& what) {
                            file->place().path + "; lockflight agent --domain " +
                            file->name().substr(detail::cluster_prefix.size()) +
                            " --etcd URL starts it)");
-  if (file->is_of_cluster()) {
-    detail::require_original(*file);
-    detail::require_agents_clock(*file);
-  }
-  detail::mark_earlier_images(*file);
-  return domain(std::move(file));
+  return domain(usable(std::move(file)));
 }
 domain domain::attach(std::string_view name, unsigned mode, const std::string& group) {
-  auto file = detail::domain_file::open(name, {.mode = mode, .group = group}, false);
-  detail::mark_earlier_images(*file);
-  return domain(std::move(file));
+  return domain(usable(detail::domain_file::open(name, {.mode = mode, .group = group}, false)));
 }
 
 bool domain::remove(std::string_view name, bool force, unsigned mode, const std::string& group) {
