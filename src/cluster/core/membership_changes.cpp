@@ -42,9 +42,8 @@ struct membership::proposal {
 /// The next members are the present ones, less those whose keys the transaction deletes, plus keys
 /// that came.
 membership::proposal membership::successor(instant now) const {
-  // etcd carries out 128 operations in a transaction, unless it is told otherwise. The rest comes
-  // with the next epoch.
-  constexpr int changes_most = 40;
+  // The rest comes with the next epoch.
+  constexpr int changes_most = static_cast<int>(members_erased_at_once);
   int changes = 0;
   proposal next;
   std::vector<key> forgotten;
