@@ -386,6 +386,7 @@ class Recovery(LossesTest):
         self.check_recovery(self.recover(self.one, *again), "another agent runs", code=3)
         self.one.agent.send(signal.SIGTERM)
         self.one.agent.child.wait(20)
+        self.cluster.await_members([self.two])  # else its new epoch may be in the way first
         self.check_recovery(self.recover(self.one, *again), "has not ended", code=3)
 
 
