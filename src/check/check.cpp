@@ -95,6 +95,11 @@ void validate_mortality(const subject& lock, const request& r) {
     throw bad_request(argument + "not with upgraders (accepted: 0)");
 }
 
+void validate_views(const request& r) {
+  if (!r.how.report_mixed)
+    throw bad_request("--off mixed: not with --memory views (accepted: with --memory tso)");
+}
+
 void validate(const subject& lock, const request& r) {
   for (const part_row& row : part_rows) require_count(row.option, r.*row.count, 0, most_fibers);
   require_count("--rounds", r.rounds, 1, 1000);
@@ -115,6 +120,7 @@ void validate(const subject& lock, const request& r) {
                       ": not with --starvation, where rounds have no end (accepted: a search of "
                       "--rounds)");
   if (r.how.deaths != 0 || r.how.stops != 0) validate_mortality(lock, r);
+  if (r.how.memory == memory_kind::views) validate_views(r);
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
