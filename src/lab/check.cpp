@@ -38,7 +38,8 @@ int count(const arguments& given, const char* name, int otherwise, int min, int 
 void read_model(const arguments& given, check::request& asked) {
   asked.how.retries = count(given, "--retries", asked.how.retries, 1, 100);
   if (const auto which = given.one("--memory")) {
-    if (which != "tso" && which != "views") throw unknown_name("--memory", *which, {"tso", "views"});
+    if (which != "tso" && which != "views")
+      throw unknown_name("--memory", *which, {"tso", "views"});
     if (which == "views") asked.how.memory = check::memory_kind::views;
   }
   for (const std::string& off : given.all("--off")) {
@@ -195,9 +196,10 @@ constexpr const char* options_of_locks[] = {
     "--timed-readers", "--upgraders",   "--upgrading-readers",
     "--rounds",        "--starvation",  "--deaths",
     "--stops",         "--levels",      "--node-level",
-    "--set",           "--retries",     "--off",          "--memory",
-    "--random",        "--executions",  "--depth",
-    "--replay",        "--json",        "--most-overtaken"};
+    "--set",           "--retries",     "--off",
+    "--memory",        "--random",      "--executions",
+    "--depth",         "--replay",      "--json",
+    "--most-overtaken"};
 
 int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {

@@ -81,13 +81,12 @@ void engine::flush(rank_t me, rank_t target) {
   s.target = target;
   const std::span<const posted> posts(s.post.data(), s.posts);
   if (std::ranges::none_of(posts, [&](const posted& p) { return waits_for(s, p); })) return;
-  const bool completes_writes = how_.delayed_effects
-                                    ? std::ranges::any_of(posts,
-                                                          [&](const posted& p) {
-                                                            return waits_for(s, p) &&
-                                                                   p.kind != posted_kind::get;
-                                                          })
-                                    : s.put;
+  const bool completes_writes =
+      how_.delayed_effects
+          ? std::ranges::any_of(
+                posts,
+                [&](const posted& p) { return waits_for(s, p) && p.kind != posted_kind::get; })
+          : s.put;
   if (!has_what_it_waits_for(s)) {
     act(me, action::flush, no_cell, 0, 0, {}, target);
   } else {

@@ -179,7 +179,7 @@ std::string engine::describe(step s) const {
     if (p.kind == posted_kind::fence)
       return "rank " + std::to_string(p.target) + " is brought to a fence";
     std::string text = std::string(name_of(p.kind)) + " " + cell_name(p.cell);
-    const word now = p.half            ? p.read
+    const word now = p.half          ? p.read
                      : posts_at_once ? memory_->peek(s.fiber, p.cell, s.choice % line_choice)
                                      : memory_->peek(p, s.choice);
     switch (p.kind) {

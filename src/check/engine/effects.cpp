@@ -122,15 +122,15 @@ void engine::access(rank_t f, posted& p, int choice, bool at_once) {
   }
   before_write(p.cell);
   if (p.kind == posted_kind::put) {
-    after_write(f, at_once ? memory_->write(f, p.cell, p.a, choice, how)
-                           : memory_->write(f, p, p.a));
+    after_write(f,
+                at_once ? memory_->write(f, p.cell, p.a, choice, how) : memory_->write(f, p, p.a));
     return;
   }
   const word value = p.kind == posted_kind::swap           ? p.a
                      : p.kind == posted_kind::compare_swap ? p.b
                                                            : p.read + p.a;
-  after_write(f, at_once ? memory_->modify(f, p.cell, value, choice, how)
-                         : memory_->modify(f, p, value));
+  after_write(
+      f, at_once ? memory_->modify(f, p.cell, value, choice, how) : memory_->modify(f, p, value));
 }
 
 // A message is no more under way when it arrives: no flush waits for it.
@@ -212,7 +212,8 @@ void engine::run(step how) {
     ++(nothing_else_happens() ? world_.all.late : world_.all.lapses);
     world_.all.retries[i] = world_.all.quiet[i] = 0;
   }
-  if (!time_is_over && !grant_is_over && !goes_on(f, how.choice)) {  // a wait, which a message ends for now
+  if (!time_is_over && !grant_is_over &&
+      !goes_on(f, how.choice)) {  // a wait, which a message ends for now
     take_message(f);
     if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
     s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));

@@ -49,9 +49,7 @@ bool engine::is_next_to(const fiber_state& s, const posted& p) const {
   return first == &p;
 }
 
-bool engine::in_two_steps(const posted& p) const {
-  return !how_.report_mixed && is_rmw(p.kind);
-}
+bool engine::in_two_steps(const posted& p) const { return !how_.report_mixed && is_rmw(p.kind); }
 
 // A RMW that takes two steps is still atomic with all operations through the fabric.
 bool engine::nic_is_free(const posted& p) const {
@@ -96,8 +94,7 @@ bool engine::can_run(rank_t f, int choice) const {
   const action next = state(f).next;
   const bool waits = next == action::await || next == action::await_until || next == action::poll ||
                      next == action::rendezvous || next == action::idle;
-  return goes_on(f, choice) ||
-         (waits && choice == 0 && state(f).serves && memory_->inbox(f) != 0);
+  return goes_on(f, choice) || (waits && choice == 0 && state(f).serves && memory_->inbox(f) != 0);
 }
 
 // Whether the participant's next action can happen with that choice; a wait may end without it, to

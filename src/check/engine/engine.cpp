@@ -18,9 +18,9 @@ engine::engine(program what, const model& how)
     : what_(std::move(what)),
       how_(how),
       fibers_(what_.machine.ranks()),
-      memory_(make_memory(how.memory, world_,
-                          {.buffers_stores = how.store_buffering,
-                           .tracks_relaxed = how.orders.are_weak()})),
+      memory_(make_memory(
+          how.memory, world_,
+          {.buffers_stores = how.store_buffering, .tracks_relaxed = how.orders.are_weak()})),
       stacks_(std::make_unique<fiber::stack_pool>(stack_bytes)),
       number_of_(static_cast<std::size_t>(what_.machine.ranks()) * most_words, no_cell) {
   if (fibers_ > most_fibers)

@@ -48,7 +48,7 @@ struct port_orders {
 /// The memory model, each part switchable, and the bounds of one execution.
 struct model {
   memory_kind memory = memory_kind::tso;
-  port_orders orders;            ///< views only
+  port_orders orders = {};      ///< views only
   bool delayed_effects = true;  ///< posted operations take effect at any moment until their flush
   bool reordering = true;  ///< posted operations to a rank take effect in any order; if not, in the
                            ///< one that they were called in, as where a port orders posts

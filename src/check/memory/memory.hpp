@@ -120,7 +120,7 @@ class memory {
 enum class memory_kind : std::uint8_t { tso, views };
 
 struct memory_options {
-  bool buffers_stores = true;  ///< tso: others see a store at any later moment
+  bool buffers_stores = true;   ///< tso: others see a store at any later moment
   bool tracks_relaxed = false;  ///< views: some operations neither acquire nor release
 };
 

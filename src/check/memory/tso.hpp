@@ -1,7 +1,7 @@
-// Total store order: one value in each cell, and a buffer of stores that its participant reads first
-// (Sewell, Sarkar, Owens, Zappa Nardelli and Myreen, "x86-TSO: A Rigorous and Usable Programmer's
-// Model for x86 Multiprocessors", CACM 2010). Multi-copy atomic processors whose loads acquire and
-// whose stores release are within it.
+// Total store order: one value in each cell, and a buffer of stores that its participant reads
+// first (Sewell, Sarkar, Owens, Zappa Nardelli and Myreen, "x86-TSO: A Rigorous and Usable
+// Programmer's Model for x86 Multiprocessors", CACM 2010). Multi-copy atomic processors whose loads
+// acquire and whose stores release are within it.
 //
 // The buffers are in `world`, since the engine makes a step of each store that becomes visible.
 #pragma once

@@ -146,7 +146,8 @@ bool views_memory::put(rank_t f, location l, std::size_t place, word value, bool
 bool views_memory::write(rank_t f, cell_id cell, word value, int choice, order how) {
   const location l = at(cell);
   know(l);
-  const view_id with = copy_of(how.releases || !tracks_relaxed_ ? now(f) : head_.released[index(f)]);
+  const view_id with =
+      copy_of(how.releases || !tracks_relaxed_ ? now(f) : head_.released[index(f)]);
   return put(f, l, place_of(l, choice) + 1, value, false, with);
 }
 
@@ -159,7 +160,8 @@ bool views_memory::modify(rank_t f, cell_id cell, word value, int choice, order 
   const view_id before = message_at(l, place).view;
   see(f, l, place);
   acquire(f, before, how.acquires);
-  const view_id with = copy_of(how.releases || !tracks_relaxed_ ? now(f) : head_.released[index(f)]);
+  const view_id with =
+      copy_of(how.releases || !tracks_relaxed_ ? now(f) : head_.released[index(f)]);
   join(with, before);
   return put(f, l, place + 1, value, true, with);
 }

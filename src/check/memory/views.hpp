@@ -8,8 +8,8 @@
 // participant reads any message that is not older than its view, and an acquire joins the message's
 // view to its own. A write goes behind any message that is not older than the writer's view, but
 // never between a read-modify-write and the message that it read. The fences have a view together;
-// a fence makes that view and its participant's both the join of the two. A posted operation has the
-// view of its posting and takes effect at the end of the history (C5).
+// a fence makes that view and its participant's both the join of the two. A posted operation has
+// the view of its posting and takes effect at the end of the history (C5).
 //
 // The uses of the guarded data are marks on cells of their own: one for exclusive uses, and one for
 // the shared uses of each participant. A participant has seen a use if its view has the mark.
@@ -17,8 +17,8 @@
 // RC11 also orders seq_cst read-modify-writes without a fence between them. Here they only acquire
 // and release, so that every behaviour of RC11 is a behaviour here.
 //
-// After each step, messages older than all views of participants that may still read are dropped and
-// the rest renumbered, so that equal futures look equal.
+// After each step, messages older than all views of participants that may still read are dropped
+// and the rest renumbered, so that equal futures look equal.
 #pragma once
 
 #include <array>
@@ -100,8 +100,8 @@ class views_memory final : public memory {
     std::array<word, most_fibers> inbox{};
     std::uint16_t locations = 0;
     std::uint16_t messages = 0;
-    std::uint16_t stride = 0;  ///< bytes of a view
-    std::uint16_t views = 0;   ///< those in use have numbers below this
+    std::uint16_t stride = 0;                     ///< bytes of a view
+    std::uint16_t views = 0;                      ///< those in use have numbers below this
     std::array<view_id, most_fibers> acquired{};  ///< what an acquire fence would add …
     std::array<view_id, most_fibers> released{};  ///< … and what the last fence released
     std::array<std::uint8_t, most_fibers> letters{};
@@ -113,7 +113,9 @@ class views_memory final : public memory {
   [[nodiscard]] static location at(cell_id cell) { return marks + cell; }
   [[nodiscard]] static view_id now(rank_t f) { return static_cast<view_id>(1 + f); }
   [[nodiscard]] bool is_known(location l) const { return l < head_.locations; }
-  [[nodiscard]] std::uint8_t* view(view_id v) { return bytes_.data() + std::size_t{v} * head_.stride; }
+  [[nodiscard]] std::uint8_t* view(view_id v) {
+    return bytes_.data() + std::size_t{v} * head_.stride;
+  }
   [[nodiscard]] const std::uint8_t* view(view_id v) const {
     return bytes_.data() + std::size_t{v} * head_.stride;
   }

@@ -77,7 +77,9 @@ class state_graph {
   static_assert(sizeof(packed_edge) == 8 && most_fibers <= 8 && most_posted <= 32);
 
   [[nodiscard]] static packed_edge packed(step s, std::uint8_t duty) {
-    return {0, static_cast<std::uint32_t>(s.what) & 7, s.fiber & 7u, s.index & 31u, s.choice, duty & 127u};
+    return {
+        0,          static_cast<std::uint32_t>(s.what) & 7, s.fiber & 7u, s.index & 31u, s.choice,
+        duty & 127u};
   }
 
   std::vector<facts> facts_;
