@@ -299,13 +299,13 @@ TEST(engine, a_step_that_is_taken_back_leaves_no_trace) {
         const moment& last = taken.back();
         e.take_back(last.undo, images);
         // When the engine learns that a participant retries, keys change and a search starts over.
-        if (e.retrying() == last.retrying) {
+        if (e.learned() == last.learned) {
           ASSERT_EQ(e.key(), last.key);
         }
         ASSERT_EQ(enabled(e), last.steps);
         taken.pop_back();
       } else {
-        taken.push_back({{}, e.key(), e.retrying(), steps});
+        taken.push_back({{}, e.key(), e.learned(), steps});
         e.take(w.any(steps), taken.back().undo, images);
         ASSERT_FALSE(e.broken());
       }

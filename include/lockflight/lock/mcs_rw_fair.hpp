@@ -82,7 +82,7 @@ class mcs_rw_fair {
       be_in(uncounted);
     } else if (is_writer(pred)) {
       write(pred, next, own());
-      counted_ = port_.await(node_[blocked], rma::differs_from(waits)) == counted;
+      counted_ = wait() == counted;
     } else {
       join(pred);
     }
@@ -204,7 +204,7 @@ class mcs_rw_fair {
     const rma::word how = rma::get_now(port_, word_of(pred, blocked));
     if (how == waits) {
       write(pred, next, own() + of_waiting_reader);
-      port_.await(node_[blocked], rma::differs_from(waits));
+      wait();
       counted_ = true;
       return;
     }
@@ -212,6 +212,15 @@ class mcs_rw_fair {
     add_now(how == uncounted ? 2 * reader : reader);
     write(pred, next, own());
     be_in(counted);
+  }
+
+  // A reader that comes behind us puts `successor_class`, flushes, and reads `blocked`. The flush and
+  // the fence here have an order (C47): a reader whose flush is the later one does not find us
+  // waiting any more, and we see the `successor_class` of every other one.
+  rma::word wait() {
+    const rma::word how = port_.await(node_[blocked], rma::differs_from(waits));
+    port_.fence();
+    return how;
   }
 
   // This participant is in, and no other one let it in.

@@ -36,6 +36,8 @@ void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t tar
                        .read = 0,
                        .result = result};
   if (kind != posted_kind::fence) memory_->post(me, s.post[s.posts - 1u], order_of(kind));
+  if (how_.reordering || !how_.delayed_effects) return;
+  for (int earlier = 0; earlier + 1 < s.posts; ++earlier) follow(me, s.posts - 1, earlier);
 }
 
 void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
@@ -52,7 +54,8 @@ void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word
 }
 
 void engine::before_get(rank_t me) {
-  if (state(me).stored && how_.orders.fence_at_get) fence_behind(me);
+  const fiber_state& s = state(me);
+  if ((s.stored || (s.put && !how_.reordering)) && how_.orders.fence_at_get) fence_behind(me);
 }
 
 void engine::fence_behind(rank_t me) {

@@ -111,11 +111,30 @@ void engine::take_effect(rank_t f, int index, int choice, bool at_once) {
   }
   access(f, p, choice, at_once);
   p.took_effect = true;
+  if (!how_.reordering && !at_once) {
+    if (p.kind != posted_kind::get) memory_->fence(p);
+    for (int later = index + 1; later < state(f).posts; ++later) follow(f, later, index);
+  }
+  // Who acknowledges the death comes after this (C46).
+  if (is_dead(f)) memory_->complete(f, p, order_of(p.kind));
+}
+
+// Where posts are ordered, one comes after an earlier one to the same rank that has taken effect.
+void engine::follow(rank_t f, int later, int earlier) {
+  posted& after = state(f).post[static_cast<std::size_t>(later)];
+  const posted& before = state(f).post[static_cast<std::size_t>(earlier)];
+  const auto is_ordered = [](const posted& p) {
+    return p.kind != posted_kind::message && p.kind != posted_kind::fence;
+  };
+  if (before.took_effect && before.target == after.target && is_ordered(before) &&
+      is_ordered(after))
+    memory_->follow(after, before);
 }
 
 // Either by itself or `at_once`, as an operation of the participant's CPU.
 void engine::access(rank_t f, posted& p, int choice, bool at_once) {
   const order how = order_of(p.kind);
+  if (at_once && p.kind == posted_kind::compare_swap) memory_->may_only_read(f, p.cell);
   if (p.kind == posted_kind::get || (p.kind == posted_kind::compare_swap && p.read != p.a)) {
     at_once ? memory_->read(f, p.cell, choice, how) : memory_->read(p, choice);
     return;
@@ -245,6 +264,7 @@ void engine::run(step how) {
       break;
     case action::acknowledge_death:
       world_.all.acknowledged |= static_cast<std::uint8_t>(1u << s.target);
+      memory_->learn(f, s.target);
       break;
     case action::rendezvous:
       s.answer = static_cast<word>(std::countr_one(world_.all.dead));
@@ -265,6 +285,7 @@ void engine::run(step how) {
     case action::cpu_compare_swap:
       s.answer = memory_->peek(f, s.cell, choice);
       note_rmw(s.cell, cpu_rmw);
+      memory_->may_only_read(f, s.cell);
       if (s.answer == s.a)
         modify(f, s.cell, s.b, choice);
       else
@@ -326,8 +347,13 @@ void engine::resume(rank_t f) {
 
 void engine::take(step s) {
   if (world_.all.about_to_begin[s.fiber]) begin(s.fiber);
+  const bool runs = resumes(s);
   carry_out(s);
   memory_->settle();
+  while (runs && state(s.fiber).next == action::fence && memory_->fence_is_private(s.fiber)) {
+    run({step::kind::run, s.fiber, 0});
+    memory_->settle();
+  }
 }
 
 void engine::carry_out(step s) {

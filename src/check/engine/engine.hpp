@@ -154,9 +154,11 @@ class engine final : private rma::assertion_listener {
   /// bit for each that releases.
   [[nodiscard]] std::uint16_t in_round() const;
   [[nodiscard]] std::uint16_t leaving() const;
-  /// Grows when the search learns that a participant retries; a search that saw it grow starts
-  /// over.
-  [[nodiscard]] unsigned retrying() const { return retrying_; }
+  /// Grows when the search learns that a participant retries, or with drop_unread that it reads a
+  /// cell; a search that saw it grow starts over.
+  [[nodiscard]] unsigned learned() const { return retrying_ + (memory_->learned() << most_fibers); }
+  /// For a search that starts over: the memory drops what no participant has been seen to read.
+  void drop_unread() { memory_->drop_unread(); }
 
   /// The whole state, to return to. Reuses the capacity of `into`.
   struct saved {
@@ -324,6 +326,7 @@ class engine final : private rma::assertion_listener {
   void after_write(rank_t by, bool changes);
   void write(rank_t by, cell_id cell, word value, int choice);
   void modify(rank_t by, cell_id cell, word value, int choice);
+  void follow(rank_t f, int later, int earlier);
   void access(rank_t f, posted& p, int choice, bool at_once);
   [[nodiscard]] std::uint8_t& duty_of_messages(rank_t from, rank_t to) {
     return message_duty_[static_cast<std::size_t>(from * most_fibers + to)];

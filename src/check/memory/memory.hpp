@@ -63,6 +63,11 @@ class memory {
   /// A read-modify-write that read that message.
   virtual bool modify(rank_t f, cell_id cell, word value, int choice, order how) = 0;
   virtual void fence(rank_t f) = 0;
+  /// The participant's compare-swap of the CPU may fail, and is a read then.
+  virtual void may_only_read(rank_t f, cell_id cell) = 0;
+  /// Whether a fence adds nothing to what other participants may see. Such a fence loses nothing if
+  /// it comes at once: later ones let their participant read fewer messages.
+  [[nodiscard]] virtual bool fence_is_private(rank_t f) const = 0;
 
   // ---- posted operations ----
 
@@ -75,6 +80,10 @@ class memory {
   virtual bool write(rank_t f, posted& p, word value) = 0;
   /// A read-modify-write that read the newest message.
   virtual bool modify(rank_t f, posted& p, word value) = 0;
+  /// Where posts are ordered, a fence comes behind each that writes (C30), and what has taken
+  /// effect comes before the later ones.
+  virtual void fence(posted& p) = 0;
+  virtual void follow(posted& later, const posted& before) = 0;
   /// A flush that the participant waited for has completed the operation.
   virtual void complete(rank_t f, const posted& p, order how) = 0;
 
@@ -92,7 +101,7 @@ class memory {
   /// The participant has used the data, alone (`exclusive`) or beside others.
   virtual void mark(rank_t f, bool exclusive) = 0;
   /// Whether the participant has seen all uses that exclude its own.
-  [[nodiscard]] virtual bool has_seen(rank_t f, bool exclusive) const = 0;
+  [[nodiscard]] virtual bool has_seen(rank_t f, bool exclusive) = 0;
 
   // ---- for the engine ----
 
@@ -102,6 +111,11 @@ class memory {
   virtual std::uint8_t note_class(cell_id cell, std::uint8_t rmw_class) = 0;
   /// A step has ended.
   virtual void settle() = 0;
+  /// From here on, whatever no participant has been seen to read is dropped. A search that drops
+  /// starts over when it learns that a participant does read something.
+  virtual void drop_unread() = 0;
+  /// Grows when something is learned.
+  [[nodiscard]] virtual unsigned learned() const = 0;
   /// A hash of the contents, of what participants have seen of it and may still see.
   [[nodiscard]] virtual std::uint64_t key() const = 0;
 

@@ -25,6 +25,8 @@ class tso_memory final : public memory {
   bool write(rank_t, cell_id cell, word value, int, order) override { return put(cell, value); }
   bool modify(rank_t, cell_id cell, word value, int, order) override { return put(cell, value); }
   void fence(rank_t) override {}
+  void may_only_read(rank_t, cell_id) override {}
+  [[nodiscard]] bool fence_is_private(rank_t) const override { return false; }
 
   void post(rank_t f, posted& p, order) override {
     p.after = world_.fiber[static_cast<std::size_t>(f)].stores_issued;
@@ -34,6 +36,8 @@ class tso_memory final : public memory {
   word read(posted& p, int) override { return world_.memory[p.cell]; }
   bool write(rank_t, posted& p, word value) override { return put(p.cell, value); }
   bool modify(rank_t, posted& p, word value) override { return put(p.cell, value); }
+  void fence(posted&) override {}
+  void follow(posted&, const posted&) override {}
   void complete(rank_t, const posted&, order) override {}
 
   void arrive(rank_t to, const posted&, word inbox) override { put(inbox_of(to), inbox); }
@@ -43,11 +47,13 @@ class tso_memory final : public memory {
 
   // A participant that is in after another one has seen all that the other one did.
   void mark(rank_t, bool) override {}
-  [[nodiscard]] bool has_seen(rank_t, bool) const override { return true; }
+  [[nodiscard]] bool has_seen(rank_t, bool) override { return true; }
 
   [[nodiscard]] word newest(cell_id cell) const override { return world_.memory[cell]; }
   std::uint8_t note_class(cell_id cell, std::uint8_t rmw_class) override;
   void settle() override {}
+  void drop_unread() override {}
+  [[nodiscard]] unsigned learned() const override { return 0; }
   [[nodiscard]] std::uint64_t key() const override { return hash_; }
 
   void open(undo& record, std::vector<std::byte>& copies) override;

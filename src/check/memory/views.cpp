@@ -106,6 +106,34 @@ void views_memory::insert(location l, std::size_t place, word value, bool attach
   }
 }
 
+// ---- what is learned ----
+
+void views_memory::drop_unread() {
+  if (drops_unread_) return;
+  drops_unread_ = true;
+  for (uses& u : uses_) u.skips.fill(UINT8_MAX);
+}
+
+// The participant may choose among the messages there.
+void views_memory::looks(rank_t f, location l) {
+  std::uint8_t& skips = uses_[index(f)].skips[l];
+  if (skips == 0) return;
+  skips = 0;
+  ++learned_;
+}
+
+// Where all writes are read-modify-writes, each is behind the last: they have no choice.
+void views_memory::modifies(rank_t f, location l) {
+  uses_[index(f)].modifies[l] = true;
+  if (is_written_[l]) looks(f, l);
+}
+void views_memory::writes(location l) {
+  if (is_written_[l]) return;
+  is_written_[l] = true;
+  for (rank_t f = 0; f < most_fibers; ++f)
+    if (uses_[index(f)].modifies[l]) looks(f, l);
+}
+
 // ---- immediate operations ----
 
 int views_memory::choices(rank_t f, cell_id cell) const {
@@ -125,6 +153,7 @@ bool views_memory::is_free(cell_id cell, int choice) const {
 word views_memory::read(rank_t f, cell_id cell, int choice, order how) {
   const location l = at(cell);
   know(l);
+  looks(f, l);
   const std::size_t place = place_of(l, choice);
   const message read = message_at(l, place);
   see(f, l, place);
@@ -146,6 +175,8 @@ bool views_memory::put(rank_t f, location l, std::size_t place, word value, bool
 bool views_memory::write(rank_t f, cell_id cell, word value, int choice, order how) {
   const location l = at(cell);
   know(l);
+  looks(f, l);
+  writes(l);
   const view_id with =
       copy_of(how.releases || !tracks_relaxed_ ? now(f) : head_.released[index(f)]);
   return put(f, l, place_of(l, choice) + 1, value, false, with);
@@ -156,6 +187,7 @@ bool views_memory::write(rank_t f, cell_id cell, word value, int choice, order h
 bool views_memory::modify(rank_t f, cell_id cell, word value, int choice, order how) {
   const location l = at(cell);
   know(l);
+  modifies(f, l);
   const std::size_t place = place_of(l, choice);
   const view_id before = message_at(l, place).view;
   see(f, l, place);
@@ -175,12 +207,26 @@ void views_memory::fence(rank_t f) {
   join(head_.released[index(f)], now(f));
 }
 
+bool views_memory::fence_is_private(rank_t f) const {
+  const std::uint8_t* const fences = view(of_fences);
+  const auto is_within = [&](view_id v) {
+    const std::uint8_t* const a = view(v);
+    for (std::size_t i = 0; i < head_.stride; ++i)
+      if (a[i] > fences[i]) return false;
+    return true;
+  };
+  return is_within(now(f)) && (!tracks_relaxed_ || is_within(head_.acquired[index(f)]));
+}
+
 // ---- posted operations ----
 
 // A get is not older than what its participant has seen, whatever its order.
 void views_memory::post(rank_t f, posted& p, order how) {
   const bool carries_all = how.releases || p.kind == posted_kind::get || !tracks_relaxed_;
   p.view = copy_of(carries_all ? now(f) : head_.released[index(f)]);
+  if (p.kind != posted_kind::get) return;
+  know(at(p.cell));
+  looks(f, at(p.cell));
 }
 
 int views_memory::choices(const posted& p) const {
@@ -204,6 +250,7 @@ word views_memory::read(posted& p, int choice) {
 bool views_memory::write(rank_t, posted& p, word value) {
   const location l = at(p.cell);
   know(l);
+  writes(l);
   const bool changes = put(-1, l, count(l), value, false, copy_of(p.view));
   raise(p.view, l, count(l) - 1);
   return changes;
@@ -216,6 +263,11 @@ bool views_memory::modify(rank_t, posted& p, word value) {
   const bool changes = put(-1, l, count(l), value, true, copy_of(p.view));
   raise(p.view, l, count(l) - 1);
   return changes;
+}
+
+void views_memory::fence(posted& p) {
+  join(p.view, of_fences);
+  join(of_fences, p.view);
 }
 
 void views_memory::complete(rank_t f, const posted& p, order how) {
@@ -250,10 +302,13 @@ void views_memory::mark(rank_t f, bool exclusive) {
   see(f, l, 1);
 }
 
-bool views_memory::has_seen(rank_t f, bool exclusive) const {
-  for (location l = 0; l < (exclusive ? marks : 1); ++l)
-    if (view(now(f))[l] + 1u != count(l)) return false;
-  return true;
+bool views_memory::has_seen(rank_t f, bool exclusive) {
+  bool all = true;
+  for (location l = 0; l < (exclusive ? marks : 1); ++l) {
+    looks(f, l);
+    all &= view(now(f))[l] + 1u == count(l);
+  }
+  return all;
 }
 
 // ---- for the engine ----
@@ -280,19 +335,22 @@ void views_memory::settle() {
 void views_memory::drop_what_nobody_reads() {
   const std::size_t stride = head_.stride;
   floor_.assign(stride, UINT8_MAX);
-  const auto lower = [&](view_id v) {
-    const std::uint8_t* const b = view(v);
-    for (std::size_t i = 0; i < stride; i += block)
-      for (std::size_t j = i; j < i + block; ++j) floor_[j] = std::min(floor_[j], b[j]);
-  };
   bool anybody = false;
   for (rank_t f = 0; f < head_.participants; ++f) {
     if (!reads(f)) continue;
     anybody = true;
-    lower(now(f));
+    const std::uint8_t* const seen = view(now(f));
+    const std::uint8_t* const skips = uses_[index(f)].skips.data();
+    for (std::size_t i = 0; i < stride; i += block)
+      for (std::size_t j = i; j < i + block; ++j)
+        floor_[j] = std::min(floor_[j], static_cast<std::uint8_t>(seen[j] | skips[j]));
     const fiber_state& s = world_.fiber[index(f)];
-    for (std::size_t i = 0; i < s.posts; ++i)
-      if (s.post[i].kind == posted_kind::get && !s.post[i].took_effect) lower(s.post[i].view);
+    for (std::size_t i = 0; i < s.posts; ++i) {
+      const posted& p = s.post[i];
+      if (p.kind != posted_kind::get || p.took_effect) continue;
+      std::uint8_t& of_cell = floor_[at(p.cell)];
+      of_cell = std::min(of_cell, view(p.view)[at(p.cell)]);
+    }
   }
   if (!anybody) return;
   bool drops = false;
@@ -300,6 +358,7 @@ void views_memory::drop_what_nobody_reads() {
   std::size_t from = 0;
   for (location l = 0; l < head_.locations; ++l) {
     const std::size_t end = first_[l + 1];
+    floor_[l] = static_cast<std::uint8_t>(std::min<std::size_t>(floor_[l], end - from - 1));
     const std::size_t kept = from + floor_[l];
     drops |= floor_[l] != 0;
     first_[l] = static_cast<std::uint16_t>(to);

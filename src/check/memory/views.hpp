@@ -44,6 +44,8 @@ class views_memory final : public memory {
   bool write(rank_t f, cell_id cell, word value, int choice, order how) override;
   bool modify(rank_t f, cell_id cell, word value, int choice, order how) override;
   void fence(rank_t f) override;
+  void may_only_read(rank_t f, cell_id cell) override { looks(f, at(cell)); }
+  [[nodiscard]] bool fence_is_private(rank_t f) const override;
 
   void post(rank_t f, posted& p, order how) override;
   [[nodiscard]] int choices(const posted& p) const override;
@@ -51,6 +53,8 @@ class views_memory final : public memory {
   word read(posted& p, int choice) override;
   bool write(rank_t f, posted& p, word value) override;
   bool modify(rank_t f, posted& p, word value) override;
+  void fence(posted& p) override;
+  void follow(posted& later, const posted& before) override { join(later.view, before.view); }
   void complete(rank_t f, const posted& p, order how) override;
 
   void arrive(rank_t to, const posted& p, word inbox) override;
@@ -59,11 +63,13 @@ class views_memory final : public memory {
   void learn(rank_t f, rank_t other) override { join(now(f), now(other)); }
 
   void mark(rank_t f, bool exclusive) override;
-  [[nodiscard]] bool has_seen(rank_t f, bool exclusive) const override;
+  [[nodiscard]] bool has_seen(rank_t f, bool exclusive) override;
 
   [[nodiscard]] word newest(cell_id cell) const override;
   std::uint8_t note_class(cell_id cell, std::uint8_t rmw_class) override;
   void settle() override;
+  void drop_unread() override;
+  [[nodiscard]] unsigned learned() const override { return learned_; }
   [[nodiscard]] std::uint64_t key() const override;
 
   void open(undo& record, std::vector<std::byte>& copies) override;
@@ -91,7 +97,8 @@ class views_memory final : public memory {
   static constexpr view_id first_free = 2 + most_fibers;
   static constexpr view_id most_views = 192;
   static constexpr location marks = 1 + most_fibers;
-  static constexpr std::size_t most_messages = 15;  ///< of a cell, that may still be read
+  static constexpr std::size_t most_messages = 250;  ///< of a cell
+  static constexpr std::size_t most_locations = marks + most_cells;
   static constexpr std::size_t most_letters = 2 * most_fibers;
   static constexpr std::size_t stride_unit = 32;
 
@@ -132,6 +139,14 @@ class views_memory final : public memory {
     return count(l) - 1 - static_cast<std::size_t>(choice);
   }
 
+  // What participants do with a location, as far as it has been learned.
+  struct uses {
+    std::array<std::uint8_t, most_locations + stride_unit> skips{};  ///< 0 of those that the participant reads
+    std::array<bool, most_locations> modifies{};
+  };
+  void looks(rank_t f, location l);
+  void writes(location l);
+  void modifies(rank_t f, location l);
   void know(location l);
   void widen(std::size_t stride);
   [[nodiscard]] view_id copy_of(view_id v);
@@ -153,6 +168,10 @@ class views_memory final : public memory {
   void copy_from(const std::byte* from);
 
   bool tracks_relaxed_;
+  bool drops_unread_ = false;
+  unsigned learned_ = 0;
+  std::array<uses, most_fibers> uses_{};
+  std::array<bool, most_locations> is_written_{};  // by writes that are no read-modify-writes
   head head_;
   std::vector<std::uint16_t> first_{0};  // [location]: of its messages; one more than locations
   std::vector<message> messages_;        // from the oldest to the newest of each location

@@ -38,7 +38,7 @@ class depth_first {
     depth_of_.clear();
     while (!run_once(found, most_depth)) {
       if (stopped_) return false;
-      seen_.clear();  // a participant retries: states have one more part now
+      seen_.clear();  // states have more parts now
       depth_of_.clear();
       found = {};
     }
@@ -57,12 +57,14 @@ class depth_first {
 
   // False if it must start over or was stopped.
   bool run_once(outcome& found, std::size_t most_depth) {
+    engine_.drop_unread();
     engine_.start();
     images_.clear();
     choices_.clear();
     frames_.clear();
     left_out_ = false;
-    const unsigned retrying = engine_.retrying();
+    const unsigned learned = engine_.learned();
+    std::uint64_t starts_over_at = 0;
     is_new(engine_.key(), 0, most_depth);
     if (!push({}, found)) return finish(found);
     while (!frames_.empty()) {
@@ -79,7 +81,11 @@ class depth_first {
         schedule_to(s, found);
         return finish(found);
       }
-      if (engine_.retrying() != retrying) return false;
+      // What was learned late is hardly the last: the search first learns more for as long again.
+      if (engine_.learned() != learned) {
+        if (starts_over_at == 0) starts_over_at = 2 * found.transitions + 1'000;
+        if (found.transitions >= starts_over_at) return false;
+      }
       const std::size_t depth = frames_.size();
       if (!is_new(engine_.key(), depth, most_depth)) {
         go_back(pending_);
@@ -90,7 +96,7 @@ class depth_first {
         return finish(found);
       }
     }
-    return finish(found);
+    return engine_.learned() == learned && finish(found);
   }
 
   bool finish(outcome& found) {
