@@ -214,8 +214,8 @@ class mcs_rw_fair {
     be_in(counted);
   }
 
-  // A reader that comes behind us puts `successor_class`, flushes, and reads `blocked`. The flush and
-  // the fence here have an order (C47): a reader whose flush is the later one does not find us
+  // A reader that comes behind us puts `successor_class`, flushes, and reads `blocked`. The flush
+  // and the fence here have an order (C47): a reader whose flush is the later one does not find us
   // waiting any more, and we see the `successor_class` of every other one.
   rma::word wait() {
     const rma::word how = port_.await(node_[blocked], rma::differs_from(waits));

@@ -350,9 +350,11 @@ void engine::take(step s) {
   const bool runs = resumes(s);
   carry_out(s);
   memory_->settle();
+  fences_at_once_ = 0;
   while (runs && state(s.fiber).next == action::fence && memory_->fence_is_private(s.fiber)) {
     run({step::kind::run, s.fiber, 0});
     memory_->settle();
+    ++fences_at_once_;
   }
 }
 

@@ -1,6 +1,7 @@
 // Runs a program of a few participants one step at a time, in whatever order its caller chooses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -157,8 +159,11 @@ class engine final : private rma::assertion_listener {
   /// Grows when the search learns that a participant retries, or with drop_unread that it reads a
   /// cell; a search that saw it grow starts over.
   [[nodiscard]] unsigned learned() const { return retrying_ + (memory_->learned() << most_fibers); }
-  /// For a search that starts over: the memory drops what no participant has been seen to read.
+  /// For a search that starts over: the memory drops what no participant has been seen to read, and
+  /// fences that add nothing to what others see are part of the step before.
   void drop_unread() { memory_->drop_unread(); }
+  /// The number of fences that were part of the last step.
+  [[nodiscard]] int fences_at_once() const { return fences_at_once_; }
 
   /// The whole state, to return to. Reuses the capacity of `into`.
   struct saved {
@@ -302,6 +307,8 @@ class engine final : private rma::assertion_listener {
     const fiber_state& s = state(f);
     const int of_cell = s.cell != no_cell ? memory_->choices(f, s.cell) : 1;
     const int of_line = s.line != no_cell ? memory_->choices(f, s.line) : 1;
+    if (std::max(of_cell, of_line) > line_choice)
+      throw std::length_error("too many messages that a participant may read, for the checker");
     for (int line = 0; line < of_line; ++line)
       for (int cell = 0; cell < of_cell; ++cell)
         each(static_cast<std::uint8_t>(cell + line_choice * line));
@@ -379,6 +386,7 @@ class engine final : private rma::assertion_listener {
   std::optional<violation> broken_;
   unsigned retrying_ = 0;
   std::uint64_t progress_ = 0;
+  int fences_at_once_ = 0;
   rank_t running_ = -1;
   std::unique_ptr<memory> memory_;
 

@@ -141,7 +141,8 @@ class views_memory final : public memory {
 
   // What participants do with a location, as far as it has been learned.
   struct uses {
-    std::array<std::uint8_t, most_locations + stride_unit> skips{};  ///< 0 of those that the participant reads
+    std::array<std::uint8_t, most_locations + stride_unit>
+        skips{};  ///< 0 of those that the participant reads
     std::array<bool, most_locations> modifies{};
   };
   void looks(rank_t f, location l);

@@ -77,12 +77,14 @@ class depth_first {
       take(s);
       if ((++found.transitions & 0x3fff) == 0 && out_of_time(found)) return false;
       if (engine_.broken()) {
+        if (engine_.learned() != learned) return false;  // it is found again
         found.broken = engine_.broken();
-        schedule_to(s, found);
+        make_schedule(found);
         return finish(found);
       }
       // What was learned late is hardly the last: the search first learns more for as long again.
       if (engine_.learned() != learned) {
+        if (until_.re_execute) return false;  // steps are not the same any more
         if (starts_over_at == 0) starts_over_at = 2 * found.transitions + 1'000;
         if (found.transitions >= starts_over_at) return false;
       }
@@ -92,7 +94,8 @@ class depth_first {
         continue;
       }
       if (!push(s, found)) {
-        schedule_to(s, found);
+        if (engine_.learned() != learned) return false;
+        make_schedule(found);
         return finish(found);
       }
     }
@@ -158,7 +161,19 @@ class depth_first {
     for (const step s : path_) engine_.take(s);
   }
 
-  void schedule_to(step, outcome& found) { found.schedule.assign(path_.begin(), path_.end()); }
+  // The way to this state, with each fence as a step of its own, so that it can be repeated by an
+  // engine that has learned nothing.
+  void make_schedule(outcome& found) {
+    found.schedule.clear();
+    engine_.start();
+    for (const step s : path_) {
+      engine_.take(s);
+      found.schedule.push_back(s);
+      found.schedule.insert(found.schedule.end(),
+                            static_cast<std::size_t>(engine_.fences_at_once()),
+                            {step::kind::run, s.fiber});
+    }
+  }
 
   bool out_of_time(outcome& found) {
     found.states = seen_.size() + depth_of_.size();
