@@ -227,8 +227,9 @@ void engine::run(step how) {
   s.got = 0;
   s.time_was_over = time_is_over;
   s.grant_was_over = grant_is_over;
+  const bool is_late = grant_is_over && nothing_else_happens();
   if (grant_is_over) {
-    ++(nothing_else_happens() ? world_.all.late : world_.all.lapses);
+    ++(is_late ? world_.all.late : world_.all.lapses);
     world_.all.retries[i] = world_.all.quiet[i] = 0;
   }
   if (!time_is_over && !grant_is_over &&
@@ -323,6 +324,7 @@ void engine::run(step how) {
   // A lifeline ends a wait with any value, so the value does not say whether time was over.
   if (time_is_over && s.next == action::await_until_or_death) s.history = mix(s.history, 1);
   if (grant_is_over) s.history = mix(s.history, 2);
+  if (is_late) memory_->catch_up(f);
   resume(f);
 }
 

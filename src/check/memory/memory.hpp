@@ -93,6 +93,8 @@ class memory {
   virtual void arrive(rank_t to, const posted& p, word inbox) = 0;
   virtual void receive(rank_t by, word inbox) = 0;
   [[nodiscard]] virtual word inbox(rank_t of) const = 0;
+  /// So much time has passed that the participant reads no overwritten value any more.
+  virtual void catch_up(rank_t f) = 0;
   /// From here on `f` has seen all that `other` has.
   virtual void learn(rank_t f, rank_t other) = 0;
 

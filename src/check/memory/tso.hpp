@@ -43,6 +43,7 @@ class tso_memory final : public memory {
   void arrive(rank_t to, const posted&, word inbox) override { put(inbox_of(to), inbox); }
   void receive(rank_t by, word inbox) override { put(inbox_of(by), inbox); }
   [[nodiscard]] word inbox(rank_t of) const override { return world_.memory[inbox_of(of)]; }
+  void catch_up(rank_t) override {}
   void learn(rank_t, rank_t) override {}
 
   // A participant that is in after another one has seen all that the other one did.

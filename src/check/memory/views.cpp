@@ -294,6 +294,10 @@ void views_memory::receive(rank_t by, word inbox) {
   head_.inbox[index(by)] = inbox;
 }
 
+void views_memory::catch_up(rank_t f) {
+  for (location l = marks; l < head_.locations; ++l) see(f, l, count(l) - 1);
+}
+
 // A mark has at most two messages: older ones are as little to be seen as the one before the last.
 void views_memory::mark(rank_t f, bool exclusive) {
   const location l = exclusive ? 0 : static_cast<location>(1 + f);

@@ -60,6 +60,7 @@ class views_memory final : public memory {
   void arrive(rank_t to, const posted& p, word inbox) override;
   void receive(rank_t by, word inbox) override;
   [[nodiscard]] word inbox(rank_t of) const override { return head_.inbox[index(of)]; }
+  void catch_up(rank_t f) override;
   void learn(rank_t f, rank_t other) override { join(now(f), now(other)); }
 
   void mark(rank_t f, bool exclusive) override;
