@@ -116,7 +116,7 @@ void engine::take_effect(rank_t f, int index, int choice, bool at_once) {
     for (int later = index + 1; later < state(f).posts; ++later) follow(f, later, index);
   }
   // Who acknowledges the death comes after this (C46).
-  if (is_dead(f)) memory_->complete(f, p, order_of(p.kind));
+  if (is_dead(f) || is_stopped(f)) memory_->complete(f, p, order_of(p.kind));
 }
 
 // Where posts are ordered, one comes after an earlier one to the same rank that has taken effect.
