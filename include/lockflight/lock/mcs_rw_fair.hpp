@@ -82,11 +82,12 @@ class mcs_rw_fair {
       be_in(uncounted);
     } else if (is_writer(pred)) {
       write(pred, next, own());
-      counted_ = wait() == counted;
+      counted_ = port_.await(node_[blocked], rma::differs_from(waits)) == counted;
     } else {
       join(pred);
     }
     // A reader that came behind us while we waited has read that, and waits for us.
+    port_.fence();  // a reader that comes behind us sees that we are in, or we see it (C47)
     if (port_.load(node_[successor_class]) == a_reader) let_in_behind();
   }
 
@@ -204,7 +205,7 @@ class mcs_rw_fair {
     const rma::word how = rma::get_now(port_, word_of(pred, blocked));
     if (how == waits) {
       write(pred, next, own() + of_waiting_reader);
-      wait();
+      port_.await(node_[blocked], rma::differs_from(waits));
       counted_ = true;
       return;
     }
@@ -214,20 +215,10 @@ class mcs_rw_fair {
     be_in(counted);
   }
 
-  // A reader that comes behind us puts `successor_class`, flushes, and reads `blocked`. The flush
-  // and the fence here have an order (C47): a reader whose flush is the later one does not find us
-  // waiting any more, and we see the `successor_class` of every other one.
-  rma::word wait() {
-    const rma::word how = port_.await(node_[blocked], rma::differs_from(waits));
-    port_.fence();
-    return how;
-  }
-
   // This participant is in, and no other one let it in.
   void be_in(rma::word how) {
     counted_ = how == counted;
     port_.store(node_[blocked], how);
-    port_.fence();  // a reader that comes behind us sees this, or we see it (C13)
   }
 
   // A reader is behind us. If it saw us wait, we must let it in; else it is in, and has counted us.

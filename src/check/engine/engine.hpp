@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "check/engine/world.hpp"
 #include "check/memory/memory.hpp"
+#include "check/memory/world.hpp"
 #include "fiber/fiber.hpp"
 #include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/port.hpp"

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "check/engine/world.hpp"
+#include "check/memory/world.hpp"
 
 namespace lockflight::check {
 

@@ -2,7 +2,7 @@
 // fiber.
 //
 // Everything here is plain data of fixed size, so that a moment can be copied and returned to. The
-// rest of the state is on the fibers' stacks (moment.hpp).
+// rest of the state is on the fibers' stacks.
 #pragma once
 
 #include <array>
