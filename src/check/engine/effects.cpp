@@ -331,7 +331,7 @@ void engine::run(step how) {
 void engine::resume(rank_t f) {
   const auto i = static_cast<std::size_t>(f);
   if (how_.endless) fiber_[i].wipe_free();
-  running_ = f;
+  running_ = resumed_ = f;
   {
     const listening here(*this);
     fiber_[i].resume();
@@ -349,11 +349,11 @@ void engine::resume(rank_t f) {
 
 void engine::take(step s) {
   if (world_.all.about_to_begin[s.fiber]) begin(s.fiber);
-  const bool runs = resumes(s);
+  resumed_ = -1;
   carry_out(s);
   memory_->settle();
   fences_at_once_ = 0;
-  while (runs && state(s.fiber).next == action::fence && memory_->fence_is_private(s.fiber)) {
+  while (resumed_ == s.fiber && state(s.fiber).next == action::fence && memory_->fence_is_private(s.fiber)) {
     run({step::kind::run, s.fiber, 0});
     memory_->settle();
     ++fences_at_once_;

@@ -388,6 +388,7 @@ class engine final : private rma::assertion_listener {
   std::uint64_t progress_ = 0;
   int fences_at_once_ = 0;
   rank_t running_ = -1;
+  rank_t resumed_ = -1;  // in the step under way
   std::unique_ptr<memory> memory_;
 
   std::unique_ptr<fiber::stack_pool> stacks_;
