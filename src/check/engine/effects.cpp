@@ -353,7 +353,8 @@ void engine::take(step s) {
   carry_out(s);
   memory_->settle();
   fences_at_once_ = 0;
-  while (resumed_ == s.fiber && state(s.fiber).next == action::fence && memory_->fence_is_private(s.fiber)) {
+  while (resumed_ == s.fiber && state(s.fiber).next == action::fence &&
+         memory_->fence_is_private(s.fiber)) {
     run({step::kind::run, s.fiber, 0});
     memory_->settle();
     ++fences_at_once_;

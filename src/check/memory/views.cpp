@@ -215,7 +215,8 @@ bool views_memory::fence_is_private(rank_t f) const {
       if (a[i] > fences[i]) return false;
     return true;
   };
-  return drops_unread_ && is_within(now(f)) && (!tracks_relaxed_ || is_within(head_.acquired[index(f)]));
+  return drops_unread_ && is_within(now(f)) &&
+         (!tracks_relaxed_ || is_within(head_.acquired[index(f)]));
 }
 
 // ---- posted operations ----
