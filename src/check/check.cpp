@@ -95,6 +95,16 @@ void validate_mortality(const subject& lock, const request& r) {
     throw bad_request(argument + "not with upgraders (accepted: 0)");
 }
 
+void validate_views(const request& r) {
+  if (r.starvation != watched::nobody)
+    throw bad_request(
+        std::string("--starvation ") + name_of(r.starvation) +
+        ": not with --memory views, where a participant may read the same overwritten "
+        "value for ever (accepted: with --memory tso)");
+  if (!r.how.report_mixed)
+    throw bad_request("--off mixed: not with --memory views (accepted: with --memory tso)");
+}
+
 void validate(const subject& lock, const request& r) {
   for (const part_row& row : part_rows) require_count(row.option, r.*row.count, 0, most_fibers);
   require_count("--rounds", r.rounds, 1, 1000);
@@ -115,6 +125,7 @@ void validate(const subject& lock, const request& r) {
                       ": not with --starvation, where rounds have no end (accepted: a search of "
                       "--rounds)");
   if (r.how.deaths != 0 || r.how.stops != 0) validate_mortality(lock, r);
+  if (r.how.memory == memory_kind::views) validate_views(r);
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
@@ -236,11 +247,17 @@ report run(const subject& lock, const request& what, const search_progress& watc
   made.asked.lock = lock.about.name;
   const auto e = engine_for(lock, what, made.levels);
   const bool endless = what.starvation != watched::nobody;
-  if (endless)
-    made.found = search_starvation(*e, watched_of(made.parts, what.starvation), what.until, watch);
-  else
-    made.found = what.random ? search_random(*e, what.random_until, watch)
-                             : search_all(*e, what.until, watch);
+  try {
+    if (endless)
+      made.found =
+          search_starvation(*e, watched_of(made.parts, what.starvation), what.until, watch);
+    else
+      made.found = what.random ? search_random(*e, what.random_until, watch)
+                               : search_all(*e, what.until, watch);
+  } catch (const std::length_error& error) {
+    throw bad_request(std::string("--memory views: ") + error.what() +
+                      " (accepted: fewer rounds or participants)");
+  }
   if (made.found.what == verdict::violation) {
     if (!what.random && !endless && what.until.shorten) lower_rounds(lock, made);
     const auto repeated = engine_for(lock, made.asked, made.levels);

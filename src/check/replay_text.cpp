@@ -37,6 +37,12 @@ namespace {
         text += static_cast<char>('a' + s.index);
         break;
     }
+    // Two letters for the two halves of a choice.
+    if (s.choice != 0) {
+      text += '+';
+      text += static_cast<char>('a' + s.choice % 16);
+      text += static_cast<char>('a' + s.choice / 16);
+    }
   }
   return text;
 }
@@ -46,7 +52,10 @@ namespace {
                     "' (accepted: the line that `lockflight check` prints after 'replay')");
 }
 
-// Effects are a pair of letters: the participant in upper case, the operation in lower case.
+[[nodiscard]] bool is_half(char c) { return c >= 'a' && c < 'a' + 16; }
+
+// Effects are a pair of letters: the participant in upper case, the operation in lower case. A
+// choice is a plus sign and two letters behind its step.
 [[nodiscard]] std::vector<step> schedule_of(const std::string& text) {
   std::vector<step> schedule;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -67,6 +76,11 @@ namespace {
                text[i + 1] < 'a' + most_posted) {
       schedule.push_back({step::kind::effect, static_cast<std::uint8_t>(c - 'A'),
                           static_cast<std::uint8_t>(text[++i] - 'a')});
+    } else if (c == '+' && !schedule.empty() && i + 2 < text.size() && is_half(text[i + 1]) &&
+               is_half(text[i + 2])) {
+      schedule.back().choice =
+          static_cast<std::uint8_t>(text[i + 1] - 'a' + 16 * (text[i + 2] - 'a'));
+      i += 2;
     } else {
       refuse(text.substr(i, 8));
     }
@@ -124,6 +138,7 @@ std::string to_replay_text(const report& of) {
           ? ""
           : fmt::format("starvation={};repeats={};", name_of(r.starvation), of.found.repeats);
   std::string parts;
+  if (r.how.memory == memory_kind::views) parts += "memory=views;";
   if (r.how.deaths > 0) parts += fmt::format("deaths={};", r.how.deaths);
   if (r.how.stops > 0) parts += fmt::format("stops={};", r.how.stops);
   if (r.how.most_overtaken) parts += fmt::format("most_overtaken={};", *r.how.most_overtaken);
@@ -156,6 +171,10 @@ replayed from_replay_text(const std::string& text) {
     return found->second;
   };
   r.lock = part("lock");
+  if (parts.contains("memory")) {
+    if (parts["memory"] != "views") refuse("memory=" + parts["memory"]);
+    r.how.memory = memory_kind::views;
+  }
   if (parts.contains("deaths")) r.how.deaths = small_number_in(parts["deaths"]);
   if (parts.contains("stops")) r.how.stops = small_number_in(parts["stops"]);
   if (parts.contains("most_overtaken"))

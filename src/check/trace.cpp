@@ -146,6 +146,7 @@ nlohmann::json to_json(const report& of) {
                       {"writers", of.asked.writers},
                       {"readers", of.asked.readers},
                       {"rounds", of.asked.rounds}};
+  if (of.asked.how.memory == memory_kind::views) json["memory"] = "views";
   if (of.asked.how.deaths > 0) json["deaths"] = of.asked.how.deaths;
   if (of.asked.how.stops > 0) json["stops"] = of.asked.how.stops;
   if (of.asked.starvation != watched::nobody) {

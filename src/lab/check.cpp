@@ -37,6 +37,11 @@ int count(const arguments& given, const char* name, int otherwise, int min, int 
 
 void read_model(const arguments& given, check::request& asked) {
   asked.how.retries = count(given, "--retries", asked.how.retries, 1, 100);
+  if (const auto which = given.one("--memory")) {
+    if (which != "tso" && which != "views")
+      throw unknown_name("--memory", *which, {"tso", "views"});
+    if (which == "views") asked.how.memory = check::memory_kind::views;
+  }
   for (const std::string& off : given.all("--off")) {
     if (off == "delays")
       asked.how.delayed_effects = false;
@@ -192,8 +197,9 @@ constexpr const char* options_of_locks[] = {
     "--rounds",        "--starvation",  "--deaths",
     "--stops",         "--levels",      "--node-level",
     "--set",           "--retries",     "--off",
-    "--random",        "--executions",  "--depth",
-    "--replay",        "--json",        "--most-overtaken"};
+    "--memory",        "--random",      "--executions",
+    "--depth",         "--replay",      "--json",
+    "--most-overtaken"};
 
 int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {
@@ -284,6 +290,11 @@ std::vector<option> how_options() {
        .value = "N",
        .what =
            "the vain attempts of one acquire after which a participant stands still (default: 2)"},
+      {.name = "--memory",
+       .value = "NAME",
+       .what = "the memory: tso (the default) or views, release/acquire with seq_cst fences",
+       .completes = words,
+       .known = {"tso", "views"}},
       {.name = "--off",
        .value = "PART",
        .what = "switch a part of the memory model off: delays, reordering, buffers, mixed",

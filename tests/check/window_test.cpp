@@ -31,6 +31,10 @@ void expect_ok(const subject& lock, request what) {
   const report made = run(lock, what);
   EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
   EXPECT_GT(made.found.states, 100u);
+  if (!engine::can_copy_stacks() || what.writers + what.readers > 2) return;
+  what.how.memory = memory_kind::views;
+  const report with_views = run(lock, what);
+  EXPECT_EQ(with_views.found.what, verdict::ok) << trace_table(with_views);
 }
 
 // Parts are dealt in turn: with one writer rank 1 reads, and locks all.

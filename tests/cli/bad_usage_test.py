@@ -137,6 +137,8 @@ OTHERS = [
     (["check", "--lock", "flight-rw", "--set", "adaptive=1"], ["--set", "'adaptive'", "T_W"]),
     (["check", "--lock", "d-mcs", "--writers", "x"], ["--writers", "'x'", "0 to"]),
     (["check", "--lock", "d-mcs", "--most-overtaken", "x"], ["--most-overtaken", "'x'", "0 to 1000000"]),
+    (["check", "--lock", "d-mcs", "--memory", "sc"], ["--memory", "'sc'", "tso", "views"]),
+    (["check", "--lock", "d-mcs", "--memory", "views", "--off", "mixed"], ["--off mixed", "--memory views", "accepted"]),
     (["check", "--lock", "d-mcs", "--most-overtaken", "0", "--starvation", "all"],
      ["--most-overtaken 0", "--starvation", "accepted"]),
     (["check", "--lock", "d-mcs", "--starvation", "some"], ["--starvation", "'some'", "leaving"]),

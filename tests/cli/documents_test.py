@@ -21,7 +21,7 @@ OPTIONS = {
              "--budget", "--runs", "--out", "--json"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers",
               "--timed-writers", "--timed-readers", "--upgraders", "--upgrading-readers", "--rounds",
-              "--starvation", "--deaths", "--stops", "--most-overtaken", "--levels", "--node-level", "--set", "--retries", "--off", "--cluster", "--hours", "--seconds", "--random",
+              "--starvation", "--deaths", "--stops", "--most-overtaken", "--levels", "--node-level", "--set", "--retries", "--memory", "--off", "--cluster", "--hours", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
     "grid": ["--quick", "--machine", "--procs", "--locks", "--writers", "--times", "--below", "--jobs", "--json"],

@@ -44,7 +44,7 @@ MAY_INCLUDE_OF_SOURCES = {
 
 # Rooms of a folder of src/: each may include those before it only.
 ROOMS_IN_ORDER = {
-    "check": ("engine", "search", "program"),
+    "check": ("memory", "engine", "search", "program"),
     "cluster": ("core", "sim"),
     "agent": ("etcd", "link", "host", "process", "program"),
     "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "wired", "oshmem", "json"),

@@ -87,6 +87,7 @@ class mcs_rw_fair {
       join(pred);
     }
     // A reader that came behind us while we waited has read that, and waits for us.
+    port_.fence();  // a reader that comes behind us sees that we are in, or we see it (C47)
     if (port_.load(node_[successor_class]) == a_reader) let_in_behind();
   }
 
@@ -218,7 +219,6 @@ class mcs_rw_fair {
   void be_in(rma::word how) {
     counted_ = how == counted;
     port_.store(node_[blocked], how);
-    port_.fence();  // a reader that comes behind us sees this, or we see it (C13)
   }
 
   // A reader is behind us. If it saw us wait, we must let it in; else it is in, and has counted us.

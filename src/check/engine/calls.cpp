@@ -1,6 +1,7 @@
 // A participant's calls on the engine, on its own fiber.
 #include "check/engine/engine.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace lockflight::check {
@@ -26,26 +27,47 @@ void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t tar
   s.post[s.posts++] = {.kind = kind,
                        .took_effect = false,
                        .half = false,
-                       .after = s.stores_issued,
+                       .after = 0,
+                       .view = 0,
                        .cell = cell,
                        .target = target,
                        .a = a,
                        .b = b,
                        .read = 0,
                        .result = result};
+  if (kind != posted_kind::fence) memory_->post(me, s.post[s.posts - 1u], order_of(kind));
+  if (how_.reordering || !how_.delayed_effects) return;
+  for (int earlier = 0; earlier + 1 < s.posts; ++earlier) follow(me, s.posts - 1, earlier);
 }
 
 void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
                   word* result) {
+  if (kind == posted_kind::get) before_get(me);
   if (result != nullptr) *result = not_yet;
   put_under_way(me, kind, cell, target, a, b, result);
-  if (!how_.delayed_effects) act(me, action::post, cell);
+  if (how_.delayed_effects) return;
+  act(me, action::post, cell);
+  if (kind == posted_kind::put)
+    state(me).put = true;
+  else if (is_rmw(kind) && how_.orders.fence_at_flush)
+    fence_behind(me);
+}
+
+void engine::before_get(rank_t me) {
+  const fiber_state& s = state(me);
+  if ((s.stored || (s.put && !how_.reordering)) && how_.orders.fence_at_get) fence_behind(me);
+}
+
+void engine::fence_behind(rank_t me) {
+  if (memory_->needs_fences()) act(me, action::fence);
 }
 
 void engine::store(rank_t me, cell_id cell, word value) {
   if (cell == counter_ && cell != no_cell) value = 0;
-  if (!how_.store_buffering) {
+  if (!memory_->buffers_stores()) {
     act(me, action::store, cell, value);
+    state(me).stored = memory_->needs_fences();
+    if (!how_.store_buffering) fence_behind(me);
     return;
   }
   if (state(me).stores == most_buffered) act(me, action::make_room);
@@ -55,30 +77,38 @@ void engine::store(rank_t me, cell_id cell, word value) {
 }
 
 // When everything has taken effect already, the flush is invisible to other participants: no step.
+// The fence behind it is a step, where the memory needs it (C7).
 void engine::flush(rank_t me, rank_t target) {
   fiber_state& s = state(me);
   s.next = action::flush;
   s.target = target;
-  if (std::none_of(s.post.begin(), s.post.begin() + s.posts,
-                   [&](const posted& p) { return waits_for(s, p); }))
-    return;
+  const std::span<const posted> posts(s.post.data(), s.posts);
+  if (std::ranges::none_of(posts, [&](const posted& p) { return waits_for(s, p); })) return;
+  const bool completes_writes =
+      how_.delayed_effects
+          ? std::ranges::any_of(
+                posts,
+                [&](const posted& p) { return waits_for(s, p) && p.kind != posted_kind::get; })
+          : s.put;
   if (!has_what_it_waits_for(s)) {
     act(me, action::flush, no_cell, 0, 0, {}, target);
-    return;
+  } else {
+    deliver(me, __builtin_frame_address(0));
+    s.history = mix(s.history, static_cast<word>(action::flush));
   }
-  deliver(me, __builtin_frame_address(0));
-  s.history = mix(s.history, static_cast<word>(action::flush));
+  if (completes_writes && how_.orders.fence_at_flush) fence_behind(me);
 }
 
-// A fence for each participant of the node, at moments in any order (C40). Without buffered stores
-// all have passed it already.
+// A fence for each participant of the node, at moments in any order (C40). Where neither stores are
+// buffered nor fences needed, all have passed it already.
 void engine::fence_node(rank_t me) {
   act(me, action::fence);
-  if (!how_.store_buffering) return;
+  if (!memory_->buffers_stores() && !memory_->needs_fences()) return;
   for (rank_t other = 0; other < fibers_; ++other)
     if (other != me && machine().same_node(other, me))
       put_under_way(me, posted_kind::fence, no_cell, other, 0, 0, nullptr);
   act(me, action::fence_node);
+  fence_behind(me);
 }
 
 // C28: a third message to a participant that has not even received the first may have to wait for
@@ -86,7 +116,7 @@ void engine::fence_node(rank_t me) {
 void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   const auto sent_before = [&](word m) { return messages_[m].from == me; };
   const fiber_state& s = state(me);
-  const std::vector<word>& queue = queues_[world_.memory[inbox_of(to)]];
+  const std::vector<word>& queue = queues_[memory_->inbox(to)];
   const auto not_taken =
       std::count_if(queue.begin(), queue.end(), sent_before) +
       std::count_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& p) {

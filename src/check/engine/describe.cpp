@@ -156,6 +156,15 @@ cell_id engine::written_by(step s) const {
   return no_cell;
 }
 
+word engine::value_read(step s) const {
+  return memory_->peek(s.fiber, state(s.fiber).cell, s.choice % line_choice);
+}
+
+// Of a step that does not read the newest message, or writes behind an older one.
+std::string engine::overwritten(step s) {
+  return s.choice == 0 ? "" : fmt::format(" (older by {})", s.choice % line_choice);
+}
+
 std::string engine::describe(step s) const {
   const fiber_state& f = state(s.fiber);
   if (s.what == step::kind::death) return is_dead(s.fiber) ? "its death becomes known" : "DIES";
@@ -170,7 +179,9 @@ std::string engine::describe(step s) const {
     if (p.kind == posted_kind::fence)
       return "rank " + std::to_string(p.target) + " is brought to a fence";
     std::string text = std::string(name_of(p.kind)) + " " + cell_name(p.cell);
-    const word now = p.half ? p.read : world_.memory[p.cell];
+    const word now = p.half          ? p.read
+                     : posts_at_once ? memory_->peek(s.fiber, p.cell, s.choice % line_choice)
+                                     : memory_->peek(p, s.choice);
     switch (p.kind) {
       case posted_kind::get:
         break;
@@ -191,19 +202,19 @@ std::string engine::describe(step s) const {
         text += " " + value_name(p.a) + " -> " + value_name(p.b);
         break;
     }
-    return text + (p.half ? ", writes" : ", was " + value_name(now));
+    return text + (p.half ? ", writes" : ", was " + value_name(now)) + overwritten(s);
   }
   std::string text = name_of(f.next);
   if (f.next == action::is_over)
     return s.what == step::kind::expire ? "time is over" : "time is not over";
   if (s.what == step::kind::expire)
-    return text + " " + cell_name(f.cell) + " = " + value_name(visible(f, f.cell)) +
+    return text + " " + cell_name(f.cell) + " = " + value_name(value_read(s)) + overwritten(s) +
            ", time is over";
   if (s.what == step::kind::lapse)
     return text + (f.cell != no_cell ? " " + cell_name(f.cell) : "") + ", the grant's time is over";
-  const std::vector<word>& inbox = queues_[world_.memory[inbox_of(s.fiber)]];
+  const std::vector<word>& inbox = queues_[memory_->inbox(s.fiber)];
   const bool receives = f.next == action::receive || f.next == action::try_receive;
-  if (!inbox.empty() && (receives || !goes_on(s.fiber)))
+  if (!inbox.empty() && (receives || !goes_on(s.fiber, s.choice)))
     return (receives                 ? "receives"
             : f.next == action::idle ? "serves"
                                      : text + ", serves") +
@@ -221,9 +232,9 @@ std::string engine::describe(step s) const {
     case action::await_or_death:
     case action::await_until_or_death:
     case action::poll:
-      return text + " = " + value_name(visible(f, f.cell));
+      return text + " = " + value_name(value_read(s)) + overwritten(s);
     case action::store:
-      return text + " := " + value_name(f.a);
+      return text + " := " + value_name(f.a) + overwritten(s);
     case action::cpu_fetch_add:
       text += " += " + value_name(f.a);
       break;
@@ -236,7 +247,7 @@ std::string engine::describe(step s) const {
     default:
       break;
   }
-  return text + ", was " + value_name(world_.memory[f.cell]);
+  return text + ", was " + value_name(value_read(s)) + overwritten(s);
 }
 
 violation engine::describe_deadlock() const {
@@ -256,7 +267,7 @@ violation engine::describe_deadlock() const {
       continue;
     who += "; rank " + std::to_string(f) + " waits for ever in " + name_of(s.next);
     if (s.cell != no_cell)
-      who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
+      who += " on " + cell_name(s.cell) + ", which is " + value_name(memory_->newest(s.cell));
   }
   const bool all_out =
       world_.all.arrived >=

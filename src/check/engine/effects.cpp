@@ -13,11 +13,6 @@ namespace {
          a == action::receive;
 }
 
-[[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
-  if (value == 0 && rmw_class == 0) return 0;  // untouched cells are all alike
-  return mix(std::uint64_t{cell} << 8 | rmw_class, value);
-}
-
 /// The words of a live stack, whose size is a multiple of theirs.
 [[nodiscard]] std::uint64_t mix_all(std::span<const std::byte> stack) {
   std::uint64_t mixed = stack.size();
@@ -31,34 +26,57 @@ namespace {
 
 }  // namespace
 
-void engine::write(rank_t by, cell_id cell, word value) {
-  word& now = world_.memory[cell];
-  const std::uint8_t rmw_class = world_.rmw_class[cell];
-  if (recording_ != nullptr && recording_->cell == no_cell) {
-    recording_->cell = cell;
-    recording_->old_word = now;
-    recording_->old_class = rmw_class;
+order engine::order_of(action a) const {
+  switch (a) {
+    case action::load:
+      return how_.orders.load;
+    case action::store:
+      return how_.orders.store;
+    case action::cpu_fetch_add:
+    case action::cpu_swap:
+    case action::cpu_compare_swap:
+      return how_.orders.cpu_rmw;
+    default:
+      return how_.orders.await;
   }
-  if (world_.all.dead != 0) check_place(cell);
-  if (now == value) return;
-  world_.all.memory_hash ^= cell_key(cell, now, rmw_class) ^ cell_key(cell, value, rmw_class);
-  now = value;
+}
+
+order engine::order_of(posted_kind kind) const {
+  switch (kind) {
+    case posted_kind::get:
+      return how_.orders.get;
+    case posted_kind::put:
+      return how_.orders.put;
+    case posted_kind::message:
+    case posted_kind::fence:
+      return {.acquires = true, .releases = true};
+    case posted_kind::add:
+    case posted_kind::fetch_add:
+    case posted_kind::swap:
+    case posted_kind::compare_swap:
+      break;
+  }
+  return how_.orders.nic_rmw;
+}
+
+void engine::after_write(rank_t by, bool changes) {
+  if (!changes) return;
   for (int g = 0; g < fibers_; ++g)
     if (g != by) world_.all.changed[static_cast<std::size_t>(g)] = true;
 }
 
+void engine::write(rank_t by, cell_id cell, word value, int choice) {
+  before_write(cell);
+  after_write(by, memory_->write(by, cell, value, choice, order_of(action::store)));
+}
+
+void engine::modify(rank_t by, cell_id cell, word value, int choice) {
+  before_write(cell);
+  after_write(by, memory_->modify(by, cell, value, choice, order_of(action::cpu_swap)));
+}
+
 void engine::note_rmw(cell_id cell, std::uint8_t rmw_class) {
-  std::uint8_t& classes = world_.rmw_class[cell];
-  if ((classes & rmw_class) != 0) return;
-  if (recording_ != nullptr && recording_->cell == no_cell) {
-    recording_->cell = cell;
-    recording_->old_word = world_.memory[cell];
-    recording_->old_class = classes;
-  }
-  const word value = world_.memory[cell];
-  world_.all.memory_hash ^= cell_key(cell, value, classes);
-  classes |= rmw_class;
-  world_.all.memory_hash ^= cell_key(cell, value, classes);
+  const std::uint8_t classes = memory_->note_class(cell, rmw_class);
   if (classes == (cpu_rmw | nic_rmw) && how_.report_mixed)
     fail("mixed classes",
          cell_name(cell) + " is read-modify-written both by CPUs and through the fabric");
@@ -72,63 +90,86 @@ void engine::drain(rank_t f) {
   --s.stores;
   s.buffer[s.stores] = {};
   ++s.stores_drained;
-  write(f, oldest.cell, oldest.value);
+  write(f, oldest.cell, oldest.value, 0);
 }
 
 // A NIC's RMW is atomic with those of all NICs. With a CPU's it is not: unless seeing both on one
 // cell is a violation anyway, it reads in one step and writes in another.
-void engine::take_effect(rank_t f, int index) {
+void engine::take_effect(rank_t f, int index, int choice, bool at_once) {
   posted& p = state(f).post[static_cast<std::size_t>(index)];
   if (p.kind == posted_kind::message) return arrive(f, index);
   if (p.kind == posted_kind::fence) {
+    memory_->fence(p.target);
     p.took_effect = true;
     return;
   }
-  const word now = world_.memory[p.cell];
-  const bool is_rmw = p.kind != posted_kind::put && p.kind != posted_kind::get;
-  if (is_rmw && !p.half) note_rmw(p.cell, nic_rmw);
-  if (!p.half) p.read = now;
+  if (is_rmw(p.kind) && !p.half) note_rmw(p.cell, nic_rmw);
+  if (!p.half) p.read = at_once ? memory_->peek(f, p.cell, choice) : memory_->peek(p, choice);
   if (in_two_steps(p) && !p.half) {
     p.half = true;
     return;
   }
-  switch (p.kind) {
-    case posted_kind::get:
-    case posted_kind::message:
-    case posted_kind::fence:
-      break;
-    case posted_kind::put:
-    case posted_kind::swap:
-      write(f, p.cell, p.a);
-      break;
-    case posted_kind::add:
-    case posted_kind::fetch_add:
-      write(f, p.cell, p.read + p.a);
-      break;
-    case posted_kind::compare_swap:
-      if (p.read == p.a) write(f, p.cell, p.b);
-      break;
-  }
+  access(f, p, choice, at_once);
   p.took_effect = true;
+  if (!how_.reordering && !at_once) {
+    if (p.kind != posted_kind::get) memory_->fence(p);
+    for (int later = index + 1; later < state(f).posts; ++later) follow(f, later, index);
+  }
+  // Who acknowledges the death comes after this (C46).
+  if (is_dead(f) || is_stopped(f)) memory_->complete(f, p, order_of(p.kind));
+}
+
+// Where posts are ordered, one comes after an earlier one to the same rank that has taken effect.
+void engine::follow(rank_t f, int later, int earlier) {
+  posted& after = state(f).post[static_cast<std::size_t>(later)];
+  const posted& before = state(f).post[static_cast<std::size_t>(earlier)];
+  const auto is_ordered = [](const posted& p) {
+    return p.kind != posted_kind::message && p.kind != posted_kind::fence;
+  };
+  if (before.took_effect && before.target == after.target && is_ordered(before) &&
+      is_ordered(after))
+    memory_->follow(after, before);
+}
+
+// Either by itself or `at_once`, as an operation of the participant's CPU.
+void engine::access(rank_t f, posted& p, int choice, bool at_once) {
+  const order how = order_of(p.kind);
+  if (at_once && p.kind == posted_kind::compare_swap) memory_->may_only_read(f, p.cell);
+  if (p.kind == posted_kind::get || (p.kind == posted_kind::compare_swap && p.read != p.a)) {
+    at_once ? memory_->read(f, p.cell, choice, how) : memory_->read(p, choice);
+    return;
+  }
+  before_write(p.cell);
+  if (p.kind == posted_kind::put) {
+    after_write(f,
+                at_once ? memory_->write(f, p.cell, p.a, choice, how) : memory_->write(f, p, p.a));
+    return;
+  }
+  const word value = p.kind == posted_kind::swap           ? p.a
+                     : p.kind == posted_kind::compare_swap ? p.b
+                                                           : p.read + p.a;
+  after_write(
+      f, at_once ? memory_->modify(f, p.cell, value, choice, how) : memory_->modify(f, p, value));
 }
 
 // A message is no more under way when it arrives: no flush waits for it.
 void engine::arrive(rank_t f, int index) {
   fiber_state& s = state(f);
   const posted p = s.post[static_cast<std::size_t>(index)];
-  std::vector<word> queue = queues_[world_.memory[p.cell]];
+  std::vector<word> queue = queues_[memory_->inbox(p.target)];
   queue.push_back(p.a);
-  write(f, p.cell, number_of_queue(queue));
+  memory_->arrive(p.target, p, number_of_queue(queue));
+  after_write(f, true);
   std::copy(s.post.begin() + index + 1, s.post.begin() + s.posts, s.post.begin() + index);
   s.post[--s.posts] = {};
 }
 
 void engine::take_message(rank_t f) {
-  const cell_id inbox = inbox_of(f);
-  const std::vector<word>& queue = queues_[world_.memory[inbox]];
+  const std::vector<word>& queue = queues_[memory_->inbox(f)];
   if (queue.empty()) return;
   state(f).got = queue.front();
-  write(f, inbox, number_of_queue({queue.begin() + 1, queue.end()}));
+  memory_->receive(f, number_of_queue({queue.begin() + 1, queue.end()}));
+  after_write(f, true);
 }
 
 word engine::number_of_message(const rma::message& m) {
@@ -157,6 +198,7 @@ void engine::deliver(rank_t me, const void* lowest) {
       s.post[static_cast<std::size_t>(kept++)] = p;
       continue;
     }
+    memory_->complete(me, p, order_of(p.kind));
     if (p.result != nullptr) {
       const auto below =
           reinterpret_cast<std::intptr_t>(lowest) - reinterpret_cast<std::intptr_t>(p.result);
@@ -174,19 +216,24 @@ void engine::deliver(rank_t me, const void* lowest) {
   s.posts = static_cast<std::uint8_t>(kept);
 }
 
-void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
+void engine::run(step how) {
+  const rank_t f = how.fiber;
   fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
-  const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
+  const bool time_is_over = how.what == step::kind::expire;
+  const bool grant_is_over = how.what == step::kind::lapse;
+  const int choice = how.choice % line_choice;
   s.answer = 0;
   s.got = 0;
   s.time_was_over = time_is_over;
   s.grant_was_over = grant_is_over;
+  const bool is_late = grant_is_over && nothing_else_happens();
   if (grant_is_over) {
-    ++(nothing_else_happens() ? world_.all.late : world_.all.lapses);
+    ++(is_late ? world_.all.late : world_.all.lapses);
     world_.all.retries[i] = world_.all.quiet[i] = 0;
   }
-  if (!time_is_over && !grant_is_over && !goes_on(f)) {  // a wait, which a message ends for now
+  if (!time_is_over && !grant_is_over &&
+      !goes_on(f, how.choice)) {  // a wait, which a message ends for now
     take_message(f);
     if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
     s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
@@ -199,42 +246,55 @@ void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
     case action::load:
     case action::await:
     case action::await_until:
+    case action::poll:
+      s.answer = memory_->read(f, s.cell, choice, order_of(s.next));
+      break;
     case action::await_or_death:
     case action::await_until_or_death:
-      s.answer = visible(s, s.cell);
+      s.answer = memory_->read(f, s.cell, choice, order_of(s.next));
+      if (!s.test(s.answer)) memory_->read(f, s.line, how.choice / line_choice, order_of(s.next));
       break;
     case action::deaths:
       s.answer = deaths();
+      for (rank_t g = 0; g < fibers_; ++g)
+        if ((world_.all.known & 1u << g) != 0) memory_->learn(f, g);
       break;
     case action::is_dead:
       s.answer = is_dead(s.target) ? 1 : 0;
+      if (s.answer != 0) memory_->learn(f, s.target);
       break;
     case action::acknowledge_death:
       world_.all.acknowledged |= static_cast<std::uint8_t>(1u << s.target);
+      memory_->learn(f, s.target);
       break;
     case action::rendezvous:
       s.answer = static_cast<word>(std::countr_one(world_.all.dead));
       break;
-    case action::poll:
-      s.answer = now;
-      break;
     case action::store:
-      write(f, s.cell, s.a);
+      write(f, s.cell, s.a, choice);
       break;
     case action::cpu_fetch_add:
-      s.answer = now;
+      s.answer = memory_->peek(f, s.cell, choice);
       note_rmw(s.cell, cpu_rmw);
-      write(f, s.cell, now + s.a);
+      modify(f, s.cell, s.answer + s.a, choice);
       break;
     case action::cpu_swap:
-      s.answer = now;
+      s.answer = memory_->peek(f, s.cell, choice);
       note_rmw(s.cell, cpu_rmw);
-      write(f, s.cell, s.a);
+      modify(f, s.cell, s.a, choice);
       break;
     case action::cpu_compare_swap:
-      s.answer = now;
+      s.answer = memory_->peek(f, s.cell, choice);
       note_rmw(s.cell, cpu_rmw);
-      if (now == s.a) write(f, s.cell, s.b);
+      memory_->may_only_read(f, s.cell);
+      if (s.answer == s.a)
+        modify(f, s.cell, s.b, choice);
+      else
+        memory_->read(f, s.cell, choice, order_of(s.next));
+      break;
+    case action::fence:
+      if (how_.orders.fence) memory_->fence(f);
+      s.stored = s.put = false;
       break;
     case action::pause:
       world_.all.quiet[i] =
@@ -247,7 +307,7 @@ void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
       break;
     case action::post: {
       const int last = s.posts - 1;
-      take_effect(f, last);
+      take_effect(f, last, choice, true);
       if (s.posts > last && !s.post[static_cast<std::size_t>(last)].took_effect)
         return;  // it has read, and writes in its next step
       break;
@@ -264,13 +324,14 @@ void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
   // A lifeline ends a wait with any value, so the value does not say whether time was over.
   if (time_is_over && s.next == action::await_until_or_death) s.history = mix(s.history, 1);
   if (grant_is_over) s.history = mix(s.history, 2);
+  if (is_late) memory_->catch_up(f);
   resume(f);
 }
 
 void engine::resume(rank_t f) {
   const auto i = static_cast<std::size_t>(f);
   if (how_.endless) fiber_[i].wipe_free();
-  running_ = f;
+  running_ = resumed_ = f;
   {
     const listening here(*this);
     fiber_[i].resume();
@@ -288,13 +349,26 @@ void engine::resume(rank_t f) {
 
 void engine::take(step s) {
   if (world_.all.about_to_begin[s.fiber]) begin(s.fiber);
+  resumed_ = -1;
+  carry_out(s);
+  memory_->settle();
+  fences_at_once_ = 0;
+  while (resumed_ == s.fiber && state(s.fiber).next == action::fence &&
+         memory_->fence_is_private(s.fiber)) {
+    run({step::kind::run, s.fiber, 0});
+    memory_->settle();
+    ++fences_at_once_;
+  }
+}
+
+void engine::carry_out(step s) {
+  // The participant has not seen the newest message yet, so another attempt may see something new.
+  if (s.choice != 0) world_.all.changed[s.fiber] = true;
   switch (s.what) {
     case step::kind::run:
-      return run(s.fiber);
     case step::kind::expire:
-      return run(s.fiber, true);
     case step::kind::lapse:
-      return run(s.fiber, false, true);
+      return run(s);
     case step::kind::death:
       return die(s.fiber);
     case step::kind::stop:
@@ -303,7 +377,7 @@ void engine::take(step s) {
       drain(s.fiber);
       break;
     case step::kind::effect:
-      take_effect(s.fiber, s.index);
+      take_effect(s.fiber, s.index, s.choice);
       break;
   }
   // The rest is invisible to other participants: it need not be a step of its own.
@@ -312,7 +386,7 @@ void engine::take(step s) {
       (f.next == action::flush || f.next == action::fence_node) && s.what == step::kind::effect;
   const bool drained =
       (f.next == action::fence || f.next == action::make_room) && s.what == step::kind::drain;
-  if ((flushed || drained) && can_run(s.fiber)) run(s.fiber);
+  if ((flushed || drained) && can_run(s.fiber)) run({step::kind::run, s.fiber, 0});
 }
 
 // Whether taking `s` lets its fiber run, so that its stack changes.

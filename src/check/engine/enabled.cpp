@@ -49,10 +49,7 @@ bool engine::is_next_to(const fiber_state& s, const posted& p) const {
   return first == &p;
 }
 
-bool engine::in_two_steps(const posted& p) const {
-  return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get &&
-         p.kind != posted_kind::message && p.kind != posted_kind::fence;
-}
+bool engine::in_two_steps(const posted& p) const { return !how_.report_mixed && is_rmw(p.kind); }
 
 // A RMW that takes two steps is still atomic with all operations through the fabric.
 bool engine::nic_is_free(const posted& p) const {
@@ -66,22 +63,43 @@ bool engine::nic_is_free(const posted& p) const {
   return true;
 }
 
-word engine::visible(const fiber_state& s, cell_id cell) const {
-  for (int i = s.stores; i-- > 0;)
-    if (s.buffer[static_cast<std::size_t>(i)].cell == cell)
-      return s.buffer[static_cast<std::size_t>(i)].value;
-  return world_.memory[cell];
+// Whether the participant's next action, which may write, can have that choice. A compare-swap that
+// fails is a read.
+bool engine::can_change(rank_t f, int choice) const {
+  const fiber_state& s = state(f);
+  if (memory_->is_free(s.cell, choice)) return true;
+  const bool compares = s.next == action::post
+                            ? s.post[s.posts - 1u].kind == posted_kind::compare_swap
+                            : s.next == action::cpu_compare_swap;
+  const word expected = s.next == action::post ? s.post[s.posts - 1u].a : s.a;
+  return (compares && memory_->peek(f, s.cell, choice) != expected) ||
+         (s.next == action::post && s.post[s.posts - 1u].kind == posted_kind::get);
 }
 
-bool engine::can_run(rank_t f) const {
+// Whether a wait ends that reads those messages.
+bool engine::ends_wait(rank_t f, int choice) const {
+  const fiber_state& s = state(f);
+  if (s.test(memory_->peek(f, s.cell, choice % line_choice))) return true;
+  return s.line != no_cell &&
+         (memory_->peek(f, s.line, choice / line_choice) != s.a || deaths() != s.b);
+}
+
+bool engine::is_choice(step s) const {
+  bool found = false;
+  each_choice(s.fiber, [&](std::uint8_t choice) { found |= choice == s.choice; });
+  return found;
+}
+
+bool engine::can_run(rank_t f, int choice) const {
   const action next = state(f).next;
   const bool waits = next == action::await || next == action::await_until || next == action::poll ||
                      next == action::rendezvous || next == action::idle;
-  return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
+  return goes_on(f, choice) || (waits && choice == 0 && state(f).serves && memory_->inbox(f) != 0);
 }
 
-// Whether the participant's next action can happen; a wait may end without it, to serve a message.
-bool engine::goes_on(rank_t f) const {
+// Whether the participant's next action can happen with that choice; a wait may end without it, to
+// serve a message.
+bool engine::goes_on(rank_t f, int choice) const {
   const fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
   switch (s.next) {
@@ -91,12 +109,14 @@ bool engine::goes_on(rank_t f) const {
       return false;
     case action::await:
     case action::await_until:
-      return s.test(visible(s, s.cell));
+      return s.test(memory_->peek(f, s.cell, choice));
     case action::await_or_death:
     case action::await_until_or_death:
-      return s.test(visible(s, s.cell)) || visible(s, s.line) != s.a || deaths() != s.b;
+      // Which message of the lifeline's cell is there makes no difference if it is not read.
+      return ends_wait(f, choice) &&
+             (choice < line_choice || !s.test(memory_->peek(f, s.cell, choice % line_choice)));
     case action::poll:
-      return s.stores == 0 && s.test(world_.memory[s.cell]);
+      return s.stores == 0 && s.test(memory_->peek(f, s.cell, choice));
     case action::pause:
       return how_.endless || (world_.all.retries[i] <= how_.retries &&
                               (world_.all.changed[i] || world_.all.quiet[i] < most_quiet));
@@ -104,16 +124,19 @@ bool engine::goes_on(rank_t f) const {
     case action::fence_node:
       return has_what_it_waits_for(s);
     case action::post:
-      return s.stores == 0 && nic_is_free(s.post[s.posts - 1u]);
+      return s.stores == 0 && nic_is_free(s.post[s.posts - 1u]) && can_change(f, choice);
     case action::fence:
+      return s.stores == 0;
     case action::cpu_fetch_add:
     case action::cpu_swap:
     case action::cpu_compare_swap:
-      return s.stores == 0;
+      return s.stores == 0 && can_change(f, choice);
+    case action::store:
+      return can_change(f, choice);
     case action::make_room:
       return s.stores < most_buffered;
     case action::receive:
-      return world_.memory[inbox_of(f)] != 0;
+      return memory_->inbox(f) != 0;
     case action::rendezvous:
       // A participant that has gone on and died has come as well.
       return world_.all.arrived >=
@@ -121,7 +144,7 @@ bool engine::goes_on(rank_t f) const {
     case action::idle:
       // A message that is there is served before the participant comes: it would be served next
       // anyway.
-      return !s.serves || world_.memory[inbox_of(f)] == 0;
+      return !s.serves || memory_->inbox(f) == 0;
     default:
       return true;
   }
@@ -129,10 +152,10 @@ bool engine::goes_on(rank_t f) const {
 
 // Any deadline is over sooner or later, as far as other participants can tell; a participant whose
 // wait has succeeded keeps what it waited for.
-bool engine::can_expire(rank_t f) const {
+bool engine::can_expire(rank_t f, int choice) const {
   const action next = state(f).next;
   const bool waits = next == action::await_until || next == action::await_until_or_death;
-  return next == action::is_over || (waits && !goes_on(f));
+  return next == action::is_over || (waits && !ends_wait(f, choice));
 }
 
 // A participant with stores in its buffer dies after these have become visible one by one: the
@@ -159,7 +182,7 @@ bool engine::can_lapse(rank_t f) const {
   const fiber_state& s = state(f);
   if (world_.all.stopped == 0) return false;
   const bool waits = (s.next == action::await_or_death || s.next == action::await_until_or_death) &&
-                     s.target == with_grant && !goes_on(f);
+                     s.target == with_grant;
   if (!waits && s.next != action::pause) return false;
   const bool releases = world_.all.where[static_cast<std::size_t>(f)] == stage::releasing;
   for (rank_t g = 0; g < fibers_ && !releases; ++g)
@@ -168,6 +191,10 @@ bool engine::can_lapse(rank_t f) const {
   // so these are few too, unless the lock does not withdraw the grant.
   if (nothing_else_happens()) return world_.all.late < 2 * fibers_ * (how_.stops + 1);
   return world_.all.lapses < how_.stops;
+}
+
+bool engine::can_lapse(rank_t f, int choice) const {
+  return state(f).next == action::pause || !ends_wait(f, choice);
 }
 
 bool engine::nothing_else_happens() const {
@@ -212,18 +239,26 @@ void engine::enabled(std::vector<step>& steps) const {
   enabled_but_lapses(steps);
   if (world_.all.stopped == 0) return;
   for (std::uint8_t f = 0; f < fibers_; ++f)
-    if (can_lapse(f)) steps.push_back({step::kind::lapse, f, 0});
+    if (can_lapse(f))
+      each_choice(f, [&](std::uint8_t choice) {
+        if (can_lapse(f, choice)) steps.push_back({step::kind::lapse, f, 0, choice});
+      });
 }
 
 void engine::enabled_but_lapses(std::vector<step>& steps) const {
   for (std::uint8_t f = 0; f < fibers_; ++f) {
     const fiber_state& s = state(f);
-    if (can_run(f)) steps.push_back({step::kind::run, f, 0});
+    each_choice(f, [&](std::uint8_t choice) {
+      if (can_run(f, choice)) steps.push_back({step::kind::run, f, 0, choice});
+    });
     for (std::uint8_t i = 0; i < s.posts; ++i)
       if (!has_come_to_nothing(f) && can_take_effect(s, s.post[i]))
-        steps.push_back({step::kind::effect, f, i});
+        for (std::uint8_t choice = 0; choice < choices(s.post[i]); ++choice)
+          steps.push_back({step::kind::effect, f, i, choice});
     if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
-    if (can_expire(f)) steps.push_back({step::kind::expire, f, 0});
+    each_choice(f, [&](std::uint8_t choice) {
+      if (can_expire(f, choice)) steps.push_back({step::kind::expire, f, 0, choice});
+    });
     if (can_die(f)) steps.push_back({step::kind::death, f, 0});
     if (can_stop(f)) steps.push_back({step::kind::stop, f, 0});
   }
@@ -234,20 +269,20 @@ bool engine::is_enabled(step s) const {
   const fiber_state& f = state(s.fiber);
   switch (s.what) {
     case step::kind::run:
-      return can_run(s.fiber);
+      return is_choice(s) && can_run(s.fiber, s.choice);
     case step::kind::effect:
       return s.index < f.posts && !has_come_to_nothing(s.fiber) &&
-             can_take_effect(f, f.post[s.index]);
+             can_take_effect(f, f.post[s.index]) && s.choice < choices(f.post[s.index]);
     case step::kind::drain:
       return f.stores > 0;
     case step::kind::expire:
-      return can_expire(s.fiber);
+      return is_choice(s) && can_expire(s.fiber, s.choice);
     case step::kind::death:
       return can_die(s.fiber);
     case step::kind::stop:
       return can_stop(s.fiber);
     case step::kind::lapse:
-      return can_lapse(s.fiber);
+      return is_choice(s) && can_lapse(s.fiber) && can_lapse(s.fiber, s.choice);
   }
   return false;
 }
@@ -297,7 +332,9 @@ std::uint64_t engine::duty(step s) const {
   const fiber_state& f = state(s.fiber);
   switch (s.what) {
     case step::kind::run:
-      return is_idle(s.fiber) && goes_on(s.fiber) ? 0 : first;
+      if (is_idle(s.fiber) && goes_on(s.fiber)) return 0;
+      // No participant has to read a value that has been overwritten.
+      return s.choice == 0 || goes_on(s.fiber) ? first : 0;
     case step::kind::expire:
     case step::kind::lapse:
       return first;
@@ -313,7 +350,7 @@ std::uint64_t engine::duty(step s) const {
       if (p.kind == posted_kind::message)
         return std::uint64_t{1}
                << message_duty_[static_cast<std::size_t>(s.fiber * most_fibers + p.target)];
-      return p.half || waits_for(f, p) ? first << 2 : 0;
+      return (p.half || waits_for(f, p)) && s.choice == 0 ? first << 2 : 0;
     }
   }
   return 0;
@@ -324,6 +361,9 @@ bool engine::only_unflushed(std::span<const step> steps) const {
     // No participant has to die, but a death that has happened becomes known.
     if (s.what == step::kind::death) return !is_dead(s.fiber);
     if (s.what == step::kind::stop) return true;
+    // A value that has been overwritten need not be read; if the newest one may be, that is a step
+    // of its own.
+    if (s.choice != 0) return true;
     if (s.what != step::kind::effect) return false;
     const posted& p = state(s.fiber).post[s.index];
     return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);

@@ -18,6 +18,9 @@ engine::engine(program what, const model& how)
     : what_(std::move(what)),
       how_(how),
       fibers_(what_.machine.ranks()),
+      memory_(make_memory(
+          how.memory, world_,
+          {.buffers_stores = how.store_buffering, .tracks_relaxed = how.orders.are_weak()})),
       stacks_(std::make_unique<fiber::stack_pool>(stack_bytes)),
       number_of_(static_cast<std::size_t>(what_.machine.ranks()) * most_words, no_cell) {
   if (fibers_ > most_fibers)
@@ -42,8 +45,7 @@ bool engine::can_copy_stacks() {
 void engine::start() {
   world_.all = {};
   std::fill_n(world_.fiber.begin(), fibers_, fiber_state{});
-  world_.memory.fill(0);
-  world_.rmw_class.fill(0);
+  memory_->start(fibers_);
   broken_.reset();
   progress_ = 0;
   for (int f = 0; f < fibers_; ++f) {
@@ -62,6 +64,7 @@ void engine::start() {
   }
   // Up to its first operation a participant does nothing that is visible to others.
   for (int f = 0; f < fibers_; ++f) resume(f);
+  memory_->settle();
 }
 
 }  // namespace lockflight::check

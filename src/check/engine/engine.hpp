@@ -1,6 +1,7 @@
 // Runs a program of a few participants one step at a time, in whatever order its caller chooses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -10,10 +11,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "check/engine/world.hpp"
+#include "check/memory/memory.hpp"
+#include "check/memory/world.hpp"
 #include "fiber/fiber.hpp"
 #include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/port.hpp"
@@ -22,8 +25,32 @@ namespace lockflight::check {
 
 class engine;
 
+/// The memory orders and fences of a port, for a memory that needs them; by default those of
+/// fabric/cpu_operations.hpp.
+struct port_orders {
+  order load{.acquires = true, .releases = false};
+  order await{.acquires = true, .releases = false};  ///< also of poll
+  order get{.acquires = true, .releases = false};
+  order store{.acquires = false, .releases = true};
+  order put{.acquires = false, .releases = true};
+  order cpu_rmw{.acquires = true, .releases = true};
+  order nic_rmw{.acquires = true, .releases = true};
+  bool fence = true;            ///< fence() is one
+  bool fence_after_rmw = true;  ///< a CPU's
+  bool fence_at_flush = true;   ///< behind the puts and RMWs that it completes
+  bool fence_at_get = true;     ///< between an earlier store and the get (C12)
+
+  /// Whether some operation neither acquires nor releases all that it could.
+  [[nodiscard]] bool are_weak() const {
+    return !(load.acquires && await.acquires && get.acquires && store.releases && put.releases &&
+             cpu_rmw.acquires && cpu_rmw.releases && nic_rmw.acquires && nic_rmw.releases);
+  }
+};
+
 /// The memory model, each part switchable, and the bounds of one execution.
 struct model {
+  memory_kind memory = memory_kind::tso;
+  port_orders orders = {};      ///< views only
   bool delayed_effects = true;  ///< posted operations take effect at any moment until their flush
   bool reordering = true;  ///< posted operations to a rank take effect in any order; if not, in the
                            ///< one that they were called in, as where a port orders posts
@@ -72,6 +99,9 @@ struct step {
   kind what = kind::run;
   std::uint8_t fiber = 0;
   std::uint8_t index = 0;
+  std::uint8_t choice = 0;  ///< the message that it reads, or that its write goes behind, from the
+                            ///< newest on; of a wait with a lifeline, in the upper half, the
+                            ///< message of that cell
 
   friend bool operator==(const step&, const step&) = default;
 };
@@ -126,13 +156,19 @@ class engine final : private rma::assertion_listener {
   /// bit for each that releases.
   [[nodiscard]] std::uint16_t in_round() const;
   [[nodiscard]] std::uint16_t leaving() const;
-  /// Grows when the search learns that a participant retries; a search that saw it grow starts
-  /// over.
-  [[nodiscard]] unsigned retrying() const { return retrying_; }
+  /// Grows when the search learns that a participant retries, or with drop_unread that it reads a
+  /// cell; a search that saw it grow starts over.
+  [[nodiscard]] unsigned learned() const { return retrying_ + (memory_->learned() << most_fibers); }
+  /// For a search that starts over: the memory drops what no participant has been seen to read, and
+  /// fences that add nothing to what others see are part of the step before.
+  void drop_unread() { memory_->drop_unread(); }
+  /// The number of fences that were part of the last step.
+  [[nodiscard]] int fences_at_once() const { return fences_at_once_; }
 
   /// The whole state, to return to. Reuses the capacity of `into`.
   struct saved {
     world state;
+    std::vector<std::byte> words;
     std::optional<violation> broken;
     std::array<std::vector<std::byte>, most_fibers> image;
   };
@@ -144,9 +180,7 @@ class engine final : private rma::assertion_listener {
   struct undo {
     shared_state all;
     step what;
-    cell_id cell = no_cell;
-    word old_word = 0;
-    std::uint8_t old_class = 0;
+    memory::undo words;
     std::size_t state_at = 0;  ///< in `images`
     std::size_t image_at = 0;  ///< in `images`
     bool has_image = false;
@@ -174,11 +208,12 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] stage where(rank_t f) const {
     return world_.all.where[static_cast<std::size_t>(f)];
   }
-  [[nodiscard]] word value(cell_id cell) const { return world_.memory[cell]; }
+  /// The newest value of a cell.
+  [[nodiscard]] word value(cell_id cell) const { return memory_->newest(cell); }
   /// The value of a cell; 0 for a cell that was not touched.
   [[nodiscard]] word value(rma::plain_cell at) const {
     const cell_id known = number_of_[static_cast<std::size_t>(at.home) * most_words + at.index];
-    return known == no_cell ? 0 : world_.memory[known];
+    return known == no_cell ? 0 : memory_->newest(known);
   }
   [[nodiscard]] std::string value_name(word value) const;
   /// Names a block of cells, for traces; `count` cells from `first`, on every rank.
@@ -202,6 +237,14 @@ class engine final : private rma::assertion_listener {
            predicate test = {}, rank_t target = -1, cell_id line = no_cell);
   void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);
   void store(rank_t me, cell_id cell, word value);
+  /// Orders a read through the fabric behind the participant's earlier stores (C12).
+  void before_get(rank_t me);
+  /// The fence that a port puts behind an operation, where the memory needs it.
+  void fence_behind(rank_t me);
+  /// The same behind a CPU's RMW (C14).
+  void after_rmw(rank_t me) {
+    if (how_.orders.fence_after_rmw) fence_behind(me);
+  }
   void flush(rank_t me, rank_t target);
   void fence_node(rank_t me);
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
@@ -251,25 +294,51 @@ class engine final : private rma::assertion_listener {
   /// "" when no named block holds `a`.
   [[nodiscard]] std::string name_in_block(address a) const;
   [[nodiscard]] std::string text_of(word message) const;
+  [[nodiscard]] word value_read(step s) const;
+  [[nodiscard]] static std::string overwritten(step s);
   [[nodiscard]] fiber_state& state(rank_t f) { return world_.fiber[static_cast<std::size_t>(f)]; }
   [[nodiscard]] const fiber_state& state(rank_t f) const {
     return world_.fiber[static_cast<std::size_t>(f)];
   }
-  [[nodiscard]] bool can_run(rank_t f) const;
+  static constexpr int line_choice = 16;  // the weight of the lifeline's choice
+  /// Calls `each` with every choice that the participant's next action has.
+  template <class Each>
+  void each_choice(rank_t f, Each&& each) const {
+    const fiber_state& s = state(f);
+    const int of_cell = s.cell != no_cell ? memory_->choices(f, s.cell) : 1;
+    const int of_line = s.line != no_cell ? memory_->choices(f, s.line) : 1;
+    if (std::max(of_cell, of_line) > line_choice)
+      throw std::length_error("too many messages that a participant may read, for the checker");
+    for (int line = 0; line < of_line; ++line)
+      for (int cell = 0; cell < of_cell; ++cell)
+        each(static_cast<std::uint8_t>(cell + line_choice * line));
+  }
+  [[nodiscard]] bool is_choice(step s) const;
+  [[nodiscard]] int choices(const posted& p) const {
+    return p.kind == posted_kind::get ? memory_->choices(p) : 1;
+  }
+  [[nodiscard]] bool can_run(rank_t f, int choice = 0) const;
   [[nodiscard]] bool can_take_effect(const fiber_state& s, const posted& p) const;
   [[nodiscard]] bool in_two_steps(const posted& p) const;
   [[nodiscard]] bool nic_is_free(const posted& p) const;
   [[nodiscard]] bool has_what_it_waits_for(const fiber_state& s) const;
   [[nodiscard]] bool waits_for(const fiber_state& s, const posted& p) const;
-  [[nodiscard]] word visible(const fiber_state& s, cell_id cell) const;
-  void write(rank_t by, cell_id cell, word value);
+  [[nodiscard]] bool can_change(rank_t f, int choice) const;
+  [[nodiscard]] bool ends_wait(rank_t f, int choice) const;
+  [[nodiscard]] order order_of(action a) const;
+  [[nodiscard]] order order_of(posted_kind kind) const;
+  void before_write(cell_id cell) {
+    if (world_.all.dead != 0) check_place(cell);
+  }
+  void after_write(rank_t by, bool changes);
+  void write(rank_t by, cell_id cell, word value, int choice);
+  void modify(rank_t by, cell_id cell, word value, int choice);
+  void follow(rank_t f, int later, int earlier);
+  void access(rank_t f, posted& p, int choice, bool at_once);
   [[nodiscard]] std::uint8_t& duty_of_messages(rank_t from, rank_t to) {
     return message_duty_[static_cast<std::size_t>(from * most_fibers + to)];
   }
-  [[nodiscard]] static constexpr cell_id inbox_of(rank_t rank) {
-    return static_cast<cell_id>(most_cells - 1 - rank);
-  }
-  [[nodiscard]] bool goes_on(rank_t f) const;
+  [[nodiscard]] bool goes_on(rank_t f, int choice = 0) const;
   [[nodiscard]] bool is_idle(rank_t f) const;
   [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
   void put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
@@ -279,10 +348,11 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] word number_of_message(const rma::message& m);
   [[nodiscard]] word number_of_queue(const std::vector<word>& queue);
   void begin(rank_t me);
-  [[nodiscard]] bool can_expire(rank_t f) const;
+  [[nodiscard]] bool can_expire(rank_t f, int choice) const;
   [[nodiscard]] bool can_die(rank_t f) const;
   [[nodiscard]] bool can_stop(rank_t f) const;
   [[nodiscard]] bool can_lapse(rank_t f) const;
+  [[nodiscard]] bool can_lapse(rank_t f, int choice) const;
   [[nodiscard]] bool nothing_else_happens() const;
   void enabled_but_lapses(std::vector<step>& steps) const;
   [[nodiscard]] bool is_stopped(rank_t f) const { return (world_.all.stopped & 1u << f) != 0; }
@@ -297,9 +367,10 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] bool has_come_to_nothing(rank_t f) const;
   void die(rank_t f);
   void check_place(cell_id written);
-  void run(rank_t f, bool time_is_over = false, bool grant_is_over = false);
+  void carry_out(step s);
+  void run(step s);
   void resume(rank_t f);
-  void take_effect(rank_t f, int index);
+  void take_effect(rank_t f, int index, int choice, bool at_once = false);
   void drain(rank_t f);
   /// Of the participant `me`, whose live frames lie above `lowest`.
   void deliver(rank_t me, const void* lowest);
@@ -315,8 +386,10 @@ class engine final : private rma::assertion_listener {
   std::optional<violation> broken_;
   unsigned retrying_ = 0;
   std::uint64_t progress_ = 0;
+  int fences_at_once_ = 0;
   rank_t running_ = -1;
-  undo* recording_ = nullptr;  // where the write of the step under way is recorded
+  rank_t resumed_ = -1;  // in the step under way
+  std::unique_ptr<memory> memory_;
 
   std::unique_ptr<fiber::stack_pool> stacks_;
   std::vector<fiber::fiber> fiber_;

@@ -61,13 +61,13 @@ class port {
     engine_.store(rank_, here(to), value);
   }
   [[nodiscard]] word cpu_fetch_add(rma::cpu_cell at, word value) {
-    return engine_.act(rank_, action::cpu_fetch_add, here(at), value);
+    return rmw(action::cpu_fetch_add, at, value, 0);
   }
   [[nodiscard]] word cpu_swap(rma::cpu_cell at, word value) {
-    return engine_.act(rank_, action::cpu_swap, here(at), value);
+    return rmw(action::cpu_swap, at, value, 0);
   }
   [[nodiscard]] word cpu_compare_swap(rma::cpu_cell at, word expected, word desired) {
-    return engine_.act(rank_, action::cpu_compare_swap, here(at), expected, desired);
+    return rmw(action::cpu_compare_swap, at, expected, desired);
   }
   void fence() { engine_.act(rank_, action::fence); }
   void fence_node() { engine_.fence_node(rank_); }
@@ -80,6 +80,7 @@ class port {
   }
   template <class Cell, class Predicate>
   word poll(Cell from, Predicate done, rma::backoff) {
+    engine_.before_get(rank_);
     return wait(action::poll, number(from), erased(done));
   }
   void pause(std::uint64_t) {
@@ -172,6 +173,12 @@ class port {
  private:
   // The sources of a deadline, a bit each: the earliest of several deadlines has the bits of all.
   static constexpr std::uint64_t of_lock = 1, of_acquire = 2, of_grant = 4;
+
+  word rmw(action what, rma::cpu_cell at, word a, word b) {
+    const word before = engine_.act(rank_, what, here(at), a, b);
+    engine_.after_rmw(rank_);
+    return before;
+  }
 
   template <class Cell, class Predicate>
   word wait_for_life(action what, Cell on, const Predicate& done, rma::deadline until,

@@ -55,6 +55,10 @@ void engine::enter(rank_t me, bool exclusive) {
              " while " +
              (all.writers > 0 ? "a writer is in"
                               : std::to_string(all.readers) + " reader(s) are in"));
+  if (!memory_->has_seen(me, exclusive))
+    fail("data race", "rank " + std::to_string(me) + " enters " +
+                          (exclusive ? "exclusively" : "shared") +
+                          " and need not see what a participant did that was in before");
   ++(exclusive ? all.writers : all.readers);
   const auto i = static_cast<std::size_t>(me);
   all.where[i] = exclusive ? stage::inside : stage::inside_shared;
@@ -78,6 +82,7 @@ void engine::leave(rank_t me, bool exclusive) {
   std::uint8_t& inside = exclusive ? world_.all.writers : world_.all.readers;
   rma::ensure(inside > 0, "who leaves has entered");
   --inside;
+  memory_->mark(me, exclusive);
   world_.all.where[static_cast<std::size_t>(me)] = stage::releasing;
 }
 
@@ -104,6 +109,8 @@ void engine::die(rank_t f) {
   all.dead |= bit;
   fiber_state& s = state(f);
   if (s.next == action::rendezvous) --all.arrived;
+  if (all.where[i] == stage::inside || all.where[i] == stage::inside_shared)
+    memory_->mark(f, all.where[i] == stage::inside);
   if (all.where[i] == stage::inside) --all.writers;
   if (all.where[i] == stage::inside_shared) --all.readers;
   // A participant that is inside holds, whatever its lock has written.

@@ -8,6 +8,7 @@ namespace lockflight::check {
 
 void engine::save(saved& into) const {
   into.state = world_;
+  memory_->save(into.words);
   into.broken = broken_;
   for (int f = 0; f < fibers_; ++f) {
     const auto i = static_cast<std::size_t>(f);
@@ -18,6 +19,7 @@ void engine::save(saved& into) const {
 
 void engine::restore(const saved& from) {
   world_ = from.state;
+  memory_->restore(from.words);
   broken_ = from.broken;
   for (int f = 0; f < fibers_; ++f) {
     const auto i = static_cast<std::size_t>(f);
@@ -28,7 +30,7 @@ void engine::restore(const saved& from) {
 void engine::take(step s, undo& record, std::vector<std::byte>& images) {
   record.all = world_.all;
   record.what = s;
-  record.cell = no_cell;
+  memory_->open(record.words, images);
   record.state_at = images.size();
   const auto* const bytes = reinterpret_cast<const std::byte*>(&state(s.fiber));
   images.insert(images.end(), bytes, bytes + state(s.fiber).used_bytes());
@@ -38,9 +40,8 @@ void engine::take(step s, undo& record, std::vector<std::byte>& images) {
     const auto image = fiber_[s.fiber].image();
     images.insert(images.end(), image.begin(), image.end());
   }
-  recording_ = &record;
   take(s);
-  recording_ = nullptr;
+  memory_->close();
 }
 
 void engine::take_back(const undo& record, std::vector<std::byte>& images) {
@@ -48,13 +49,10 @@ void engine::take_back(const undo& record, std::vector<std::byte>& images) {
   world_.all = record.all;
   std::memcpy(static_cast<void*>(&state(record.what.fiber)), images.data() + record.state_at,
               record.image_at - record.state_at);
-  if (record.cell != no_cell) {
-    world_.memory[record.cell] = record.old_word;
-    world_.rmw_class[record.cell] = record.old_class;
-  }
+  memory_->take_back(record.words, images);
   if (record.has_image)
     fiber_[record.what.fiber].restore(std::span(images).subspan(record.image_at));
-  images.resize(record.state_at);
+  images.resize(std::min(record.words.copy_at, record.state_at));
   broken_.reset();
 }
 
@@ -85,6 +83,7 @@ std::uint64_t engine::held_key(rank_t f) const {
                                          std::uint64_t{s.cell} << 16 | s.stores << 8 | s.posts);
   key = mix(mix(key, s.a), mix(s.b, static_cast<std::uint64_t>(s.target)));
   if (s.line != no_cell) key = mix(key, s.line);
+  if (s.stored || s.put) key = mix(key, std::uint64_t{s.stored} << 1 | std::uint64_t{s.put});
   for (int i = 0; i < s.stores; ++i) {
     const buffered& b = s.buffer[static_cast<std::size_t>(i)];
     key = mix(key, mix(b.cell, b.value));
@@ -115,7 +114,7 @@ std::uint64_t engine::shared_key(rank_t f) const {
 }
 
 std::uint64_t engine::key() const {
-  std::uint64_t key = world_.all.memory_hash;
+  std::uint64_t key = memory_->key();
   if (how_.deaths > 0 || how_.stops > 0) {
     const shared_state& all = world_.all;
     key ^= mix(std::uint64_t{all.dead} << 24 | std::uint64_t{all.known} << 16 |

@@ -38,7 +38,7 @@ class depth_first {
     depth_of_.clear();
     while (!run_once(found, most_depth)) {
       if (stopped_) return false;
-      seen_.clear();  // a participant retries: states have one more part now
+      seen_.clear();  // states have more parts now
       depth_of_.clear();
       found = {};
     }
@@ -57,12 +57,14 @@ class depth_first {
 
   // False if it must start over or was stopped.
   bool run_once(outcome& found, std::size_t most_depth) {
+    engine_.drop_unread();
     engine_.start();
     images_.clear();
     choices_.clear();
     frames_.clear();
     left_out_ = false;
-    const unsigned retrying = engine_.retrying();
+    const unsigned learned = engine_.learned();
+    std::uint64_t starts_over_at = 0;
     is_new(engine_.key(), 0, most_depth);
     if (!push({}, found)) return finish(found);
     while (!frames_.empty()) {
@@ -75,22 +77,29 @@ class depth_first {
       take(s);
       if ((++found.transitions & 0x3fff) == 0 && out_of_time(found)) return false;
       if (engine_.broken()) {
+        if (engine_.learned() != learned) return false;  // it is found again
         found.broken = engine_.broken();
-        schedule_to(s, found);
+        make_schedule(found);
         return finish(found);
       }
-      if (engine_.retrying() != retrying) return false;
+      // What was learned late is hardly the last: the search first learns more for as long again.
+      if (engine_.learned() != learned) {
+        if (until_.re_execute) return false;  // steps are not the same any more
+        if (starts_over_at == 0) starts_over_at = 2 * found.transitions + 1'000;
+        if (found.transitions >= starts_over_at) return false;
+      }
       const std::size_t depth = frames_.size();
       if (!is_new(engine_.key(), depth, most_depth)) {
         go_back(pending_);
         continue;
       }
       if (!push(s, found)) {
-        schedule_to(s, found);
+        if (engine_.learned() != learned) return false;
+        make_schedule(found);
         return finish(found);
       }
     }
-    return finish(found);
+    return engine_.learned() == learned && finish(found);
   }
 
   bool finish(outcome& found) {
@@ -152,7 +161,19 @@ class depth_first {
     for (const step s : path_) engine_.take(s);
   }
 
-  void schedule_to(step, outcome& found) { found.schedule.assign(path_.begin(), path_.end()); }
+  // The way to this state, with each fence as a step of its own, so that it can be repeated by an
+  // engine that has learned nothing.
+  void make_schedule(outcome& found) {
+    found.schedule.clear();
+    engine_.start();
+    for (const step s : path_) {
+      engine_.take(s);
+      found.schedule.push_back(s);
+      found.schedule.insert(found.schedule.end(),
+                            static_cast<std::size_t>(engine_.fences_at_once()),
+                            {step::kind::run, s.fiber});
+    }
+  }
 
   bool out_of_time(outcome& found) {
     found.states = seen_.size() + depth_of_.size();

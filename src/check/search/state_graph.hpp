@@ -39,7 +39,7 @@ class state_graph {
     for (const step s : steps_) {
       const std::uint64_t duty = e.duty(s);
       here.duties |= duty;
-      edges_.push_back({0, s, static_cast<std::uint8_t>(std::countr_zero(duty))});
+      edges_.push_back(packed(s, static_cast<std::uint8_t>(std::countr_zero(duty))));
     }
     facts_.push_back(here);
     first_.push_back(edges_.size());
@@ -53,15 +53,38 @@ class state_graph {
   /// A state's edges are those from `first` to before `last`.
   [[nodiscard]] std::size_t first(number state) const { return first_[state]; }
   [[nodiscard]] std::size_t last(number state) const { return first_[state + 1]; }
-  [[nodiscard]] const edge& at(std::size_t i) const { return edges_[i]; }
+  [[nodiscard]] edge at(std::size_t i) const {
+    const packed_edge& e = edges_[i];
+    return {e.to,
+            {static_cast<step::kind>(e.kind), static_cast<std::uint8_t>(e.fiber),
+             static_cast<std::uint8_t>(e.index), static_cast<std::uint8_t>(e.choice)},
+            static_cast<std::uint8_t>(e.duty)};
+  }
   [[nodiscard]] std::uint64_t duty_at(std::size_t i) const {
     return edges_[i].duty == none ? 0 : std::uint64_t{1} << edges_[i].duty;
   }
 
  private:
+  // An edge in eight bytes, since there are many.
+  struct packed_edge {
+    number to;
+    std::uint32_t kind : 3;
+    std::uint32_t fiber : 3;
+    std::uint32_t index : 5;
+    std::uint32_t choice : 8;
+    std::uint32_t duty : 7;
+  };
+  static_assert(sizeof(packed_edge) == 8 && most_fibers <= 8 && most_posted <= 32);
+
+  [[nodiscard]] static packed_edge packed(step s, std::uint8_t duty) {
+    return {
+        0,          static_cast<std::uint32_t>(s.what) & 7, s.fiber & 7u, s.index & 31u, s.choice,
+        duty & 127u};
+  }
+
   std::vector<facts> facts_;
   std::vector<std::size_t> first_{0};
-  std::vector<edge> edges_;
+  std::vector<packed_edge> edges_;
   std::vector<step> steps_;  // of one state
 };
 

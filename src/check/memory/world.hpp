@@ -2,7 +2,7 @@
 // fiber.
 //
 // Everything here is plain data of fixed size, so that a moment can be copied and returned to. The
-// rest of the state is on the fibers' stacks (moment.hpp).
+// rest of the state is on the fibers' stacks.
 #pragma once
 
 #include <array>
@@ -26,6 +26,11 @@ constexpr int most_buffered = 8;  ///< stores of one participant that others do 
 using cell_id = std::uint16_t;
 constexpr cell_id no_cell = UINT16_MAX;
 
+/// The inbox of a rank, where a memory has inboxes among its cells.
+[[nodiscard]] constexpr cell_id inbox_of(rank_t rank) {
+  return static_cast<cell_id>(most_cells - 1 - rank);
+}
+
 enum class posted_kind : std::uint8_t {
   put,
   get,
@@ -37,6 +42,11 @@ enum class posted_kind : std::uint8_t {
   fence
 };
 
+[[nodiscard]] constexpr bool is_rmw(posted_kind kind) {
+  return kind == posted_kind::add || kind == posted_kind::fetch_add || kind == posted_kind::swap ||
+         kind == posted_kind::compare_swap;
+}
+
 /// A posted operation between its call and the flush that completes it; or a message, its number in
 /// `a`, between sending and its arrival in the inbox `cell`, for which no flush waits; or a fence
 /// that another participant must pass, for which fence_node alone waits.
@@ -45,6 +55,7 @@ struct posted {
   bool took_effect;
   bool half;           ///< a RMW that has read and not yet written (without report_mixed only)
   std::uint8_t after;  ///< stores of the participant that must be visible first
+  std::uint8_t view;   ///< what the participant has seen, by the memory's number; 0: nothing
   cell_id cell;
   rank_t target;
   word a;
@@ -66,7 +77,7 @@ struct buffered {
 enum class action : std::uint8_t {
   start,
   load,
-  store,  ///< only when stores are not buffered
+  store,  ///< only where stores are not buffered
   cpu_fetch_add,
   cpu_swap,
   cpu_compare_swap,
@@ -118,6 +129,8 @@ struct fiber_state {
   bool time_was_over = false;   ///< so it returned in vain
   bool grant_was_over = false;  ///< so it returned to find out whether a grant is not taken up
   bool serves = false;          ///< a wait ends also when a message is there
+  bool stored = false;          ///< since its last fence
+  bool put = false;             ///< since its last fence
   std::uint8_t posts = 0;
   std::uint8_t stores = 0;          ///< in the buffer
   std::uint8_t stores_issued = 0;   ///< modulo 256
@@ -137,7 +150,6 @@ enum class stage : std::uint8_t { outside, acquiring, waiting, inside, inside_sh
 
 /// The rest of the state, which a step of one participant can change for the others.
 struct shared_state {
-  std::uint64_t memory_hash = 0;
   std::array<stage, most_fibers> where{};
   std::array<bool, most_fibers> changed{};        ///< memory changed since its attempt began
   std::array<std::uint8_t, most_fibers> quiet{};  ///< attempts since then that saw nothing new
@@ -160,13 +172,14 @@ struct shared_state {
   word token = 0;            ///< of the last exclusive acquire
 };
 
-/// Bits of `world::rmw_class`.
+/// Bits for the classes of RMWs on a cell.
 constexpr std::uint8_t cpu_rmw = 1;
 constexpr std::uint8_t nic_rmw = 2;
 
 struct world {
   shared_state all;
   std::array<fiber_state, most_fibers> fiber{};
+  // Of the memory `tso` only.
   std::array<word, most_cells> memory{};
   std::array<std::uint8_t, most_cells> rmw_class{};  ///< the classes of RMWs on the cell so far
 };
