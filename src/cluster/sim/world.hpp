@@ -32,9 +32,10 @@ namespace lockflight::cluster::sim {
 ///   for. If one cut stays, all but one host.
 /// - leaving: a host that is to leave, when the faults have been over for a while, does so within
 ///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
-/// - copied: of a host and its copy, the first that renews with a number that it has drawn since
-///   the copying is the only one that renews from then on. The other one ends when it finds that
-///   out, and no other agent ends because of a copy.
+/// - copied: of a host and its copy, the first that renews twice, or with a number that it has
+/// drawn
+///   since the copying, is the only one that renews from then on. The other one ends when it finds
+///   that out, and no other agent ends because of a copy.
 /// - cluster: the cluster keeps its number, also if its key is deleted, while a host is up that
 ///   knows the number.
 /// - consistent: what an operator says after the faults ends all doubt.
@@ -98,7 +99,9 @@ class world {
     bool was_copied = false;      // since it started
     host* original = nullptr;     // of a copy
     beat_number last_common = 0;  // that this host and its copy know
-    // Of this host and its copy the one that was the first to renew with a number of its own.
+    int renewals = 0;             // since the copying, with that number
+    // Of this host and its copy the one that was the first to renew twice, or with a number of its
+    // own.
     const host* renewing = nullptr;
   };
   struct link {

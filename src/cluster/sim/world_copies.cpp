@@ -10,6 +10,7 @@ void world::copy_host(host& h) {
   for (int i = 0; i < plan_.clients; ++i) kill_client(h, i);
   h.was_copied = true;
   h.renewing = nullptr;
+  h.renewals = 0;
   h.last_common = h.words->last_beat();
   copies_.push_back(std::make_unique<host>());
   host& copy = *copies_.back();
@@ -67,7 +68,8 @@ void world::check_copies(host& h, const transaction& done) {
     const bool is_other = original.renewing != nullptr && original.renewing != &h;
     if (is_other && original.renewing->is_up)
       throw violation("copied", fmt::format("host {} and a copy of it both renew", h.number));
-    if (std::get<beat_value>(each.what).number != original.last_common) original.renewing = &h;
+    const bool has_own_number = std::get<beat_value>(each.what).number != original.last_common;
+    if (has_own_number || ++h.renewals > 1) original.renewing = &h;
   }
 }
 
