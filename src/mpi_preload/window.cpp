@@ -6,7 +6,6 @@
 
 #include "lockflight/rma/assert.hpp"
 #include "mpi_preload/pmpi.hpp"
-#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -46,12 +45,16 @@ window::window(MPI_Win of, const window_grant& grant, const observation& what, b
   if (many_threads() || observer_.observes()) me_.port().while_waiting(hook);
 }
 
+void window::about_to_be_freed() {
+  static_cast<void>(end_unused_epoch());
+  observer_.note_name();
+  me_.port().flush();
+}
+
 void window::end() {
-  static_cast<void>(make_way_for_active_target());
   can_be_used_again_ = grant_.group->meets_in_memory() && !observer_.observes() && !open_ &&
                        targets_held_ == 0 && all_ == epoch::none;
   if (!can_be_used_again_) locks_.reset();
-  me_.port().flush();
 }
 
 void window::use_again(MPI_Win by) {
@@ -88,10 +91,7 @@ answer window::change_epoch(bool to_open, Call call) {
   is_changing_ = true;
   const answer changed = [&]() -> answer {
     const outside meanwhile;
-    // MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that an epoch
-    // which was refused would seem open.
-    const window_returning_errors not_told(win_);
-    return {.code = call()};
+    return result_of(with_handler::window(win_), call);
   }();
   is_changing_ = false;
   if (changed.code == MPI_SUCCESS) open_ = to_open;
@@ -149,9 +149,9 @@ answer window::complete_all() {
   return {};
 }
 
-answer window::make_way_for_active_target() {
+answer window::end_unused_epoch() {
   const entry in;
-  if (targets_held_ > 0 || all_ != epoch::none) return {};
+  if (holds_some()) return {};
   return change_epoch(false, [&] { return pmpi().Win_unlock_all(win_); });
 }
 
