@@ -1,5 +1,7 @@
 // The interposed calls of MPI that make and free windows, and that synchronise them.
+#include "fabric/mpi/ending.hpp"
 #include "mpi_preload/interpose.hpp"
+#include "mpi_preload/launch.hpp"
 #include "mpi_preload/probes.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/windows.hpp"
@@ -131,6 +133,8 @@ LOCKFLIGHT_INTERPOSE(Win_get_info, (MPI_Win win, MPI_Info* info), (win, info)) {
 LOCKFLIGHT_INTERPOSE(Finalize, (void), ()) {
   preload::forget_all();
   preload::print_what_was_kept();
+  if (preload::environment().off || !preload::has_launch()) return pmpi().Finalize();
+  const lockflight::mpi::detail::serving_at_the_end meanwhile;
   return pmpi().Finalize();
 }
 
