@@ -45,6 +45,7 @@ struct calls_behind {
 };
 
 namespace detail {
+extern constinit calls_behind all_calls;  // where looked_up leads
 extern constinit std::atomic<const calls_behind*> looked_up;
 [[nodiscard]] const calls_behind& look_up();
 // A pointer and not a flag beside the calls: one read says both whether and where to jump.

@@ -169,22 +169,29 @@ LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
 
 // ---- completion ----
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win),
-                                 if (preload::window* const ours = found_with_lock(win);
-                                     ours != nullptr) [[likely]] return ours->flush(target)) {
-  const int ready = made_way(win);
-  if (ready != MPI_SUCCESS) return ready;
+// While all targets are locked, the record that an operation has begun is one of all targets, which
+// the flush of one target does not clear: the call is MPI's, as its caller's last step.
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
+    Win_flush, (int target, MPI_Win win), (target, win),
+    if (preload::window* const ours = preload::found_alone(win); ours != nullptr) [[likely]] {
+      if (ours->holds_all()) return preload::mpi_of_found_alone().Win_flush(target, win);
+      return ours->flush(target);
+    }) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? ours->flush(target) : pmpi().Win_flush(target, win);
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win),
-                                 if (preload::window* const ours = found_with_lock(win);
-                                     ours != nullptr) [[likely]] return ours->flush_all()) {
+// The record is cleared before the flush, and so the call is the caller's last step here too.
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
+    Win_flush_all, (MPI_Win win), (win),
+    if (preload::window* const ours = found_with_lock(win); ours != nullptr) [[likely]] {
+      ours->note_flush_of_all();
+      return preload::mpi_of_found_alone().Win_flush_all(win);
+    }) {
   const int ready = made_way(win);
   if (ready != MPI_SUCCESS) return ready;
-  preload::window* const ours = preload::find(win);
-  return ours != nullptr ? ours->flush_all() : pmpi().Win_flush_all(win);
+  if (preload::window* const ours = preload::find(win); ours != nullptr) ours->note_flush_of_all();
+  return pmpi().Win_flush_all(win);
 }
 
 LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_local, (int target, MPI_Win win), (target, win),

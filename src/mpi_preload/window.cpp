@@ -109,21 +109,21 @@ answer window::open() {
 
 // The record of begun operations is cleared before the flush: operations that another thread begins
 // meanwhile are recorded again.
-
 int window::flush(int target) {
-  if (target < 0 || static_cast<std::size_t>(target) >= held_.size())
-    return pmpi().Win_flush(target, win_);
   const auto t = static_cast<std::size_t>(target);
-  begun_[t].store(false, std::memory_order_relaxed);
+  const bool is_target = t < held_.size();  // and not MPI_PROC_NULL
+  if (is_target) begun_[t].store(false, std::memory_order_relaxed);
+  if (is_target && held_[t] == epoch::exclusive) [[likely]] {
+    const keeping_the_processor meanwhile;
+    return pmpi().Win_flush(target, win_);
+  }
   // A process that shares the target, or has locked all, may poll for others' writes: it yields.
-  if (held_[t] != epoch::exclusive) return pmpi().Win_flush(target, win_);
-  const keeping_the_processor meanwhile;
+  // A process without a lock makes a mistake, and MPI answers as it would without the drop-in.
+  if (!holds_some()) [[unlikely]] {
+    const answer ready = end_unused_epoch();
+    if (ready.code != MPI_SUCCESS) return raise(with_handler::window(win_), ready);
+  }
   return pmpi().Win_flush(target, win_);
-}
-
-int window::flush_all() {
-  begun_anywhere_.store(false, std::memory_order_relaxed);
-  return pmpi().Win_flush_all(win_);
 }
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own

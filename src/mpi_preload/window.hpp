@@ -58,7 +58,9 @@ class window {
   answer lock_all(int assertion);
   answer unlock_all();
   int flush(int target);  // MPI's own, and so are its errors
-  int flush_all();
+  /// Before MPI's flush of all targets: operations that another thread begins meanwhile are
+  /// recorded again.
+  void note_flush_of_all() { begun_anywhere_.store(false, std::memory_order_relaxed); }
   /// MPI's own epoch ends if this process holds no lock.
   answer end_unused_epoch();
 
@@ -74,6 +76,7 @@ class window {
   [[nodiscard, gnu::always_inline]] bool holds_some() const {
     return all_ != epoch::none || targets_held_ > 0;
   }
+  [[nodiscard, gnu::always_inline]] bool holds_all() const { return all_ != epoch::none; }
   /// Whether this process has locked the target, or all: then an operation on it, which is about
   /// to begin, is recorded. For programs of which one thread at a time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {

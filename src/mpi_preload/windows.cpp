@@ -257,7 +257,7 @@ window* look_for(MPI_Win win) {
   const std::shared_lock look(those.guard);
   const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
-  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is, &pmpi()};
+  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is};
   return last.is;
 }
 

@@ -31,7 +31,6 @@ struct found {
 struct found_alone {
   MPI_Win win;
   window* is;
-  const mpi_calls* mpi;
 };
 extern constinit found_alone last_alone;
 
@@ -49,7 +48,7 @@ extern constinit found_alone last_alone;
 }
 /// The MPI's own calls. To be called only if found_alone() is not null.
 [[nodiscard, gnu::always_inline]] inline const mpi_calls& mpi_of_found_alone() {
-  return *detail::last_alone.mpi;
+  return detail::all_calls.own;
 }
 
 /// The drop-in's window; null for a window that MPI synchronises: it was made while the drop-in was
