@@ -116,7 +116,7 @@ program_findings findings_of(const std::string& path, const program_mpi& found) 
   says.rows.push_back(
       {"preload", found.drop_in.empty()
                       ? fmt::format("{} (not in this build or installation)", its.drop_in)
-                      : found.drop_in});
+                      : found.preload()});
   if (found.is_privileged) {
     says.advice = "The program is set-user-ID or set-group-ID, and the loader preloads nothing.";
     return says;
@@ -126,6 +126,10 @@ program_findings findings_of(const std::string& path, const program_mpi& found) 
     says.advice =
         "This drop-in is for C and C++. The standard has no binary interface for Fortran, so calls "
         "in Fortran keep the locks of the MPI unless its bindings call those of C.";
+  if (!found.address_sanitizer.empty())
+    says.advice += std::string(says.advice.empty() ? "" : " ") +
+                   "The program has AddressSanitizer, whose library must be preloaded first: "
+                   "LD_PRELOAD is all of what is named above, with the colon.";
   if (found.drop_in.empty() && found.interface == mpi_interface::standard)
     says.advice = "It is built where ./dev setup mpi has fetched an MPI that has this interface.";
   return says;
@@ -134,7 +138,7 @@ program_findings findings_of(const std::string& path, const program_mpi& found) 
 nlohmann::json json_of(const program_mpi& found, const program_findings& says) {
   nlohmann::json all{{"lockflight", version()},      {"fits", says.fits},
                      {"interface", nullptr},         {"needs", found.library},
-                     {"needed_by", found.needed_by}, {"preload", found.drop_in},
+                     {"needed_by", found.needed_by}, {"preload", found.preload()},
                      {"not_found", found.missing},   {"advice", says.advice}};
   if (found.interface != mpi_interface::unknown)
     all["interface"] = details_of(found.interface).name;

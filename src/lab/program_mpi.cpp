@@ -87,6 +87,18 @@ struct object {
   return "";
 }
 
+/// The library of AddressSanitizer among those that a program needs, which compilers put there
+/// unless they link it statically; empty if there is none.
+[[nodiscard]] std::string address_sanitizer_of(const elf_file& program,
+                                               const std::vector<std::string>& usual) {
+  for (const std::string& name : program.needed) {
+    if (!name.starts_with("libasan.so") && !name.starts_with("libclang_rt.asan")) continue;
+    const std::string at = found_file(name, program, program.rpath, usual);
+    return at.empty() ? name : at;
+  }
+  return "";
+}
+
 /// The drop-in of the build or the installation that this program is of; empty if it has none.
 [[nodiscard]] std::string drop_in_here(mpi_interface is) {
   std::error_code none;
@@ -107,8 +119,10 @@ program_mpi mpi_of_program(const std::string& path) {
   program_mpi found;
   struct stat is {};
   found.is_privileged = stat(path.c_str(), &is) == 0 && (is.st_mode & (S_ISUID | S_ISGID)) != 0;
-  found.is_dynamic = read_elf(path).is_dynamic;
+  const elf_file program = read_elf(path);
+  found.is_dynamic = program.is_dynamic;
   const std::vector<std::string> usual = usual_folders();
+  found.address_sanitizer = address_sanitizer_of(program, usual);
   std::set<std::string> seen;
   // Breadth first, as the loader: what it would load first decides.
   std::deque<object> unread{{path, {}}};

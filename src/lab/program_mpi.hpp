@@ -16,6 +16,15 @@ struct program_mpi {
   std::string needed_by;             ///< the file that needs it: the program, or a library of it
   std::vector<std::string> missing;  ///< libraries that were not found, and so not searched
   std::string drop_in;               ///< the file that fits; empty if it is not here
+  /// The library of AddressSanitizer that the program needs, which refuses to start behind another
+  /// library that is preloaded; empty if it needs none.
+  std::string address_sanitizer;
+
+  /// The value of LD_PRELOAD; empty if no drop-in is here.
+  [[nodiscard]] std::string preload() const {
+    if (drop_in.empty() || address_sanitizer.empty()) return drop_in;
+    return address_sanitizer + ":" + drop_in;
+  }
 };
 
 /// Reads the program, and the libraries that it needs as the loader would find them here with the

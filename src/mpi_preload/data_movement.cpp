@@ -16,10 +16,8 @@ using preload::pmpi;
 template <class Call>
 int noted(int target, MPI_Win win, Call call) {
   preload::window* const ours = preload::find(win);
-  if (ours != nullptr && ours->refuses(target)) {
-    PMPI_Win_call_errhandler(win, MPI_ERR_RMA_SYNC);
-    return MPI_ERR_RMA_SYNC;
-  }
+  if (ours != nullptr && ours->refuses(target))
+    return preload::raise(preload::with_handler::window(win), {.code = MPI_ERR_RMA_SYNC});
   const int begun = call();
   if (begun == MPI_SUCCESS && ours != nullptr) ours->note_operation(target);
   return begun;
@@ -95,19 +93,5 @@ LOCKFLIGHT_NOTED(Compare_and_swap,
                  (const void* from, const void* expected, void* before, MPI_Datatype type,
                   int target, MPI_Aint at, MPI_Win win),
                  (from, expected, before, type, target, at, win))
-
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win),
-                                 if (preload::window* const ours = preload::found_alone(win);
-                                     ours != nullptr) [[likely]] return ours->flush(target)) {
-  preload::window* const ours = preload::find(win);
-  return ours != nullptr ? ours->flush(target) : pmpi().Win_flush(target, win);
-}
-
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win),
-                                 if (preload::window* const ours = preload::found_alone(win);
-                                     ours != nullptr) [[likely]] return ours->flush_all()) {
-  preload::window* const ours = preload::find(win);
-  return ours != nullptr ? ours->flush_all() : pmpi().Win_flush_all(win);
-}
 
 }  // extern "C"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "mpi_preload/by_messages.hpp"
-#include "mpi_preload/returning_errors.hpp"
+#include "mpi_preload/errors.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -46,11 +46,31 @@ constexpr std::size_t many_communicators = 64;
   return code == MPI_SUCCESS;
 }
 
-/// The same of many, of this process alone. Its errors are not the program's.
-[[nodiscard]] bool has_many_numbers_for_communicators() {
-  const communicator_returning_errors meanwhile(MPI_COMM_SELF);
-  return can_make_communicators(MPI_COMM_SELF, many_communicators);
+/// The same of many, of this process alone. Errors of `whole` are returned.
+///
+/// Not on MPI_COMM_SELF, whose handler would have to be replaced: in MPICH errors of other objects
+/// go to the handler of MPI_COMM_SELF once it has been set.
+[[nodiscard]] bool has_many_numbers_for_communicators(MPI_Comm whole) {
+  const int rank = communicator::borrowed(whole).rank();
+  MPI_Group ranks = MPI_GROUP_NULL;
+  MPI_Group this_one = MPI_GROUP_NULL;
+  PMPI_Comm_group(whole, &ranks);
+  PMPI_Group_incl(ranks, 1, &rank, &this_one);
+  MPI_Comm alone = MPI_COMM_NULL;
+  const int code = PMPI_Comm_create_group(whole, this_one, /*tag=*/0, &alone);
+  PMPI_Group_free(&this_one);
+  PMPI_Group_free(&ranks);
+  if (code != MPI_SUCCESS) return false;
+  const communicator is(alone);
+  return can_make_communicators(is.get(), many_communicators);
 }
+
+/// Errors about the MPI's own limits are for the drop-in to handle.
+class [[nodiscard]] limits_are_returned : public returned_errors {
+ public:
+  explicit limits_are_returned(MPI_Comm whole)
+      : returned_errors(with_handler::communicator(whole), /*also_fatal=*/true) {}
+};
 
 /// Finds out first whether there are so many communicators left, by calls that fail on all ranks
 /// alike: MPICH ends the process when it has none for a window. A communicator takes a number that
@@ -77,8 +97,9 @@ group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole, hosts_of_ranks ho
 
 std::shared_ptr<group_by_mpi> group_by_mpi::made(const name& called, MPI_Comm whole,
                                                  std::string why_not) {
-  found_hosts found = find_hosts(
-      whole, {.why_not = std::move(why_not), .has_numbers = has_many_numbers_for_communicators()});
+  const limits_are_returned meanwhile(whole);
+  found_hosts found = find_hosts(whole, {.why_not = std::move(why_not),
+                                         .has_numbers = has_many_numbers_for_communicators(whole)});
   require_communicators(whole, for_a_group, found.have_numbers);
   return std::make_shared<group_by_mpi>(called, whole, std::move(found.hosts));
 }
@@ -118,13 +139,15 @@ void group_by_mpi::add_segment(const window_place& at, std::string why_not) {
 }
 
 void group_by_mpi::prepare(const window_place& at, const segment_source& /*from*/, MPI_Comm whole) {
-  if (at.segment_words != 0)
+  if (at.segment_words != 0) {
+    const limits_are_returned meanwhile(whole);
     add_segment(at, fault_in([&] {
                   require_communicators(
                       whole, for_a_segment,
                       mpi::detail::holds_on_all(communicator::borrowed(whole),
-                                                has_many_numbers_for_communicators()));
+                                                has_many_numbers_for_communicators(whole)));
                 }));
+  }
   // Another thread may be about to make it, for another window.
   while (segments() <= static_cast<std::size_t>(at.segment)) sched_yield();
   segment(at.segment).clear(at.first, at.words);

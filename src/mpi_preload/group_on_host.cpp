@@ -237,6 +237,10 @@ void group_on_host::combine(const window_place& at, void* values, int count, MPI
   find(at.segment)->combine(at.first + at.words - words_of_meeting, values, count, type, op);
 }
 
+void group_on_host::report_to_first(const window_place& at) {
+  find(at.segment)->report_to_first(at.first + at.words - words_of_meeting);
+}
+
 bool group_on_host::has_segment(const window_place& at) { return find(at.segment) != nullptr; }
 
 void group_on_host::announce_end() {

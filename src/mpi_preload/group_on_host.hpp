@@ -34,6 +34,7 @@ class group_on_host final : public window_group {
   [[nodiscard]] common_settings settings_in_common() const override { return common_; }
   void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                MPI_Op op) override;
+  void report_to_first(const window_place& at) override;
   [[nodiscard]] bool has_segment(const window_place& at) override;
   [[nodiscard]] bool ends_together() const override { return false; }
   void announce_end() override;

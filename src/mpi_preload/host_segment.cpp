@@ -109,6 +109,15 @@ bool host_segment::combine(std::uint32_t at, void* values, int count, MPI_Dataty
   return true;
 }
 
+// Release, with rank 0's acquire: this rank has read the others' values before it says so.
+void host_segment::report_to_first(std::uint32_t at) {
+  const rma::word turn = word(rank_, at).load(std::memory_order_relaxed) + 1;
+  word(rank_, at).store(turn, std::memory_order_release);
+  if (rank_ != 0) return;
+  for (rma::rank_t r = 1; static_cast<std::size_t>(r) < base_.size(); ++r)
+    wait_until([&] { return word(r, at).load(std::memory_order_acquire) >= turn; });
+}
+
 // Each rank's first word says how many broadcasts it has sent or read. Rank 0 writes its next
 // values only once all ranks have read the last ones.
 bool host_segment::broadcast(std::uint32_t at, void* values, std::size_t bytes,

@@ -46,6 +46,10 @@ class host_segment {
   bool combine(std::uint32_t at, void* values, int count, MPI_Datatype type, MPI_Op op,
                bool (*gives_up)(const host_segment&) = nullptr);
 
+  /// After the last combine() by these words: rank 0 returns when all ranks have called, and then
+  /// no rank uses the words any more.
+  void report_to_first(std::uint32_t at);
+
   /// How many words of each rank's cells a broadcast of so many bytes takes.
   [[nodiscard]] static constexpr std::uint32_t words_of_broadcast(std::size_t bytes) {
     return rma::line_words + static_cast<std::uint32_t>(bytes / sizeof(rma::word));

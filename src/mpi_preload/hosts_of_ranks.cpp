@@ -12,6 +12,7 @@
 #include "fabric/mpi/calls.hpp"
 #include "fabric/mpi/trial.hpp"
 #include "fabric/network/host_nodes.hpp"
+#include "mpi_preload/launch.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -67,13 +68,14 @@ constexpr std::size_t most_known = 16;
   return std::nullopt;
 }
 
-void remember(MPI_Group group, const firsts_of_hosts& firsts) {
+void remember(MPI_Comm whole, const firsts_of_hosts& firsts) {
   stored_hosts& those = stored();
   const std::lock_guard alone(those.guard);
   if (those.all.size() == most_known) return;
-  those.all.push_back({MPI_GROUP_NULL, firsts});
-  // A group of this process's own: that of a communicator ends with it.
-  PMPI_Group_union(group, MPI_GROUP_EMPTY, &those.all.back().of);
+  known_hosts found{MPI_GROUP_NULL, firsts};
+  those.all.reserve(those.all.size() + 1);
+  found.of = group_in_launch(whole);
+  those.all.push_back(std::move(found));
 }
 
 /// Asks the MPI. Collective.
@@ -138,7 +140,7 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   if (of_all[knows] == 0) {
     ask(all, group.get(), *firsts);
     // A rank that has no memory to store the set asks again the next time.
-    static_cast<void>(fault_in([&] { remember(group.get(), *firsts); }));
+    static_cast<void>(fault_in([&] { remember(whole, *firsts); }));
   }
   return {.hosts = described(*firsts, nodes_each), .have_numbers = of_all[has_numbers] != 0};
 }

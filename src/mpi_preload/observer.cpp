@@ -109,8 +109,15 @@ std::string observer::holder_for(const wait& what) {
   return for_any ? "; no rank holds a target exclusively" : "; no rank holds it exclusively";
 }
 
+void observer::note_name() {
+  if (counts_) name_ = name_of(win_);
+}
+
 std::string observer::summary(window_group& group, const window_place& at) const {
-  return counts_ ? tell(counted_, name_of(win_), scheme_, group, at) : "";
+  if (!counts_) return "";
+  std::string told = tell(counted_, name_, scheme_, group, at);
+  group.report_to_first(at);
+  return told;
 }
 
 }  // namespace lockflight::mpi_preload

@@ -40,7 +40,10 @@ class observer {
 
   /// Prints a line if this thread has waited for long, once in each wait.
   static void tell_if_this_thread_hangs();
-  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. Collective.
+  /// Stores the window's name for the summary, before MPI frees the window.
+  void note_name();
+  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. No rank uses the
+  /// window's words any more once this has returned on rank 0. Collective.
   [[nodiscard]] std::string summary(window_group& group, const window_place& at) const;
 
  private:
@@ -75,6 +78,7 @@ class observer {
   rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
   rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   window_statistics counted_;
+  std::string name_;  // with counts
   static thread_local wait* waiting_;
 };
 

@@ -8,6 +8,9 @@
 #include "mpi_preload/mpi_library.hpp"
 
 namespace lockflight::mpi_preload {
+
+constinit calls_behind detail::all_calls{};
+
 namespace {
 
 [[noreturn]] void ends_without(const char* name) {
@@ -38,7 +41,7 @@ void look_up_large(Function& call, const char* name) {
   if (call == nullptr) call = ends_in(call);
 }
 
-constinit calls_behind all_calls{};
+using detail::all_calls;
 constinit bool has_tool = false;
 
 // The next function behind us is a tool's, unless it lies in the MPI's library. That library is the

@@ -16,7 +16,8 @@ namespace lockflight::mpi_preload {
   CALL(Win_create) CALL(Win_allocate) CALL(Win_allocate_shared)                         \
   CALL(Win_create_dynamic) CALL(Win_free) CALL(Win_get_info) CALL(Finalize)             \
   CALL(Win_lock) CALL(Win_unlock) CALL(Win_lock_all) CALL(Win_unlock_all)               \
-  CALL(Win_flush) CALL(Win_flush_all) CALL(Win_fence) CALL(Win_start) CALL(Win_post)    \
+  CALL(Win_flush) CALL(Win_flush_all) CALL(Win_flush_local) CALL(Win_flush_local_all)   \
+  CALL(Win_sync) CALL(Win_fence) CALL(Win_start) CALL(Win_post)                         \
   CALL(Put) CALL(Get) CALL(Accumulate) CALL(Get_accumulate)                             \
   CALL(Fetch_and_op) CALL(Compare_and_swap)                                             \
   CALL(Rput) CALL(Rget) CALL(Raccumulate) CALL(Rget_accumulate)
@@ -44,6 +45,7 @@ struct calls_behind {
 };
 
 namespace detail {
+extern constinit calls_behind all_calls;  // where looked_up leads
 extern constinit std::atomic<const calls_behind*> looked_up;
 [[nodiscard]] const calls_behind& look_up();
 // A pointer and not a flag beside the calls: one read says both whether and where to jump.

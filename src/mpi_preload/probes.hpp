@@ -1,4 +1,5 @@
-// USDT probes of the drop-in, for the provider `lockflight_mpi`. docs/mpi.md lists them for users.
+// USDT probes of the drop-in, for the provider `lockflight_mpi`. docs/mpi-details.md lists them for
+// users.
 #pragma once
 
 #include "base/usdt.hpp"

@@ -6,7 +6,6 @@
 
 #include "lockflight/rma/assert.hpp"
 #include "mpi_preload/pmpi.hpp"
-#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -46,12 +45,16 @@ window::window(MPI_Win of, const window_grant& grant, const observation& what, b
   if (many_threads() || observer_.observes()) me_.port().while_waiting(hook);
 }
 
+void window::about_to_be_freed() {
+  static_cast<void>(end_unused_epoch());
+  observer_.note_name();
+  me_.port().flush();
+}
+
 void window::end() {
-  static_cast<void>(make_way_for_active_target());
   can_be_used_again_ = grant_.group->meets_in_memory() && !observer_.observes() && !open_ &&
                        targets_held_ == 0 && all_ == epoch::none;
   if (!can_be_used_again_) locks_.reset();
-  me_.port().flush();
 }
 
 void window::use_again(MPI_Win by) {
@@ -88,10 +91,7 @@ answer window::change_epoch(bool to_open, Call call) {
   is_changing_ = true;
   const answer changed = [&]() -> answer {
     const outside meanwhile;
-    // MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that an epoch
-    // which was refused would seem open.
-    const window_returning_errors not_told(win_);
-    return {.code = call()};
+    return result_of(with_handler::window(win_), call);
   }();
   is_changing_ = false;
   if (changed.code == MPI_SUCCESS) open_ = to_open;
@@ -109,21 +109,21 @@ answer window::open() {
 
 // The record of begun operations is cleared before the flush: operations that another thread begins
 // meanwhile are recorded again.
-
 int window::flush(int target) {
-  if (target < 0 || static_cast<std::size_t>(target) >= held_.size())
-    return pmpi().Win_flush(target, win_);
   const auto t = static_cast<std::size_t>(target);
-  begun_[t].store(false, std::memory_order_relaxed);
+  const bool is_target = t < held_.size();  // and not MPI_PROC_NULL
+  if (is_target) begun_[t].store(false, std::memory_order_relaxed);
+  if (is_target && held_[t] == epoch::exclusive) [[likely]] {
+    const keeping_the_processor meanwhile;
+    return pmpi().Win_flush(target, win_);
+  }
   // A process that shares the target, or has locked all, may poll for others' writes: it yields.
-  if (held_[t] != epoch::exclusive) return pmpi().Win_flush(target, win_);
-  const keeping_the_processor meanwhile;
+  // A process without a lock makes a mistake, and MPI answers as it would without the drop-in.
+  if (!holds_some()) [[unlikely]] {
+    const answer ready = end_unused_epoch();
+    if (ready.code != MPI_SUCCESS) return raise(with_handler::window(win_), ready);
+  }
   return pmpi().Win_flush(target, win_);
-}
-
-int window::flush_all() {
-  begun_anywhere_.store(false, std::memory_order_relaxed);
-  return pmpi().Win_flush_all(win_);
 }
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
@@ -149,9 +149,9 @@ answer window::complete_all() {
   return {};
 }
 
-answer window::make_way_for_active_target() {
+answer window::end_unused_epoch() {
   const entry in;
-  if (targets_held_ > 0 || all_ != epoch::none) return {};
+  if (holds_some()) return {};
   return change_epoch(false, [&] { return pmpi().Win_unlock_all(win_); });
 }
 

@@ -11,23 +11,13 @@
 #include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
+#include "mpi_preload/errors.hpp"
 #include "mpi_preload/observer.hpp"
 #include "mpi_preload/scheme.hpp"
 #include "mpi_preload/window_groups.hpp"
 #include "mpi_preload/zeroed_array.hpp"
 
 namespace lockflight::mpi_preload {
-
-/// The result of a call: an error class or code of MPI's, and whether MPI has called the window's
-/// error handler already, because its own call failed.
-struct answer {
-  int code = MPI_SUCCESS;
-  bool told = false;
-
-  [[nodiscard]] static answer of_mpi(int code) {
-    return {.code = code, .told = code != MPI_SUCCESS};
-  }
-};
 
 /// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
 ///
@@ -49,7 +39,9 @@ class window {
   /// Makes a window's locks in a place of as many words. All ranks of the group make the same
   /// (C20). `is_usual`: the window's info chooses none of its locks, on this rank.
   window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual);
-  /// Called when the window is about to end: after this, it is only destroyed, or used again.
+  /// Called before MPI frees the window, which it may refuse.
+  void about_to_be_freed();
+  /// Called when MPI has freed the window: after this, it is only destroyed, or used again.
   void end();
   /// Whether the window's locks, as they are now, can be those of another window of the same ranks:
   /// all are free, and nothing was counted. After end().
@@ -66,10 +58,11 @@ class window {
   answer lock_all(int assertion);
   answer unlock_all();
   int flush(int target);  // MPI's own, and so are its errors
-  int flush_all();
-  /// Called before a fence, or MPI_Win_start or _post: MPI's own epoch ends if this process holds
-  /// no lock.
-  answer make_way_for_active_target();
+  /// Before MPI's flush of all targets: operations that another thread begins meanwhile are
+  /// recorded again.
+  void note_flush_of_all() { begun_anywhere_.store(false, std::memory_order_relaxed); }
+  /// MPI's own epoch ends if this process holds no lock.
+  answer end_unused_epoch();
 
   /// Whether MPI, which has the window in an epoch of all targets, would refuse an operation on
   /// this one if it knew the locks.
@@ -78,6 +71,12 @@ class window {
            static_cast<std::size_t>(target) < held_.size() &&
            held_[static_cast<std::size_t>(target)] == epoch::none;
   }
+  /// Whether this process has locked a target, or all. For programs of which one thread at a time
+  /// calls MPI.
+  [[nodiscard, gnu::always_inline]] bool holds_some() const {
+    return all_ != epoch::none || targets_held_ > 0;
+  }
+  [[nodiscard, gnu::always_inline]] bool holds_all() const { return all_ != epoch::none; }
   /// Whether this process has locked the target, or all: then an operation on it, which is about
   /// to begin, is recorded. For programs of which one thread at a time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
@@ -104,7 +103,9 @@ class window {
   [[nodiscard]] const scheme_name& scheme() const { return scheme_; }
   /// The place is to be given back when all ranks have come to the end.
   [[nodiscard]] const window_grant& grant() const { return grant_; }
-  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. Collective.
+  /// The counts of all ranks, if one of them wants counts; the text is rank 0's. After
+  /// about_to_be_freed(). No rank uses the window's words any more once this has returned on rank
+  /// 0. Collective.
   [[nodiscard]] std::string summary() const;
 
  private:

@@ -2,28 +2,18 @@
 #include <stdexcept>
 
 #include "mpi_preload/pmpi.hpp"
-#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
 
-// Other threads may hold the lock that the call waits for.
-//
-// MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that a lock which
-// was refused would seem held. Their errors are therefore returned here, and raised by our caller.
-// With several threads the handler stays as it is: another thread's call may have an error too,
-// and the wait for a lock may be long.
+// Other threads may hold the lock that the call waits for. With several threads the handler stays
+// as it is: another thread's call may have an error too, and the wait for a lock may be long.
 template <class Call>
 answer window::waiting_in_mpi(Call call) {
   const outside meanwhile;
-#if !defined(OPEN_MPI)
-  if (!many_threads()) {
-    const window_returning_errors not_told(win_);
-    return {.code = call()};
-  }
-#endif
-  return answer::of_mpi(call());
+  if (many_threads()) return answer::of_mpi(call());
+  return result_of(with_handler::window(win_), call);
 }
 
 // A queue pays if the same process locks the target again at once, and others do so too. Locks that

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mpi_preload/launch.hpp"
+
 namespace lockflight::mpi_preload {
 namespace {
 
@@ -31,7 +33,7 @@ window_group::window_group(const name& called, MPI_Comm whole, bool several_host
     words_.emplace_back(word_ranges(first_of_windows_, first_words));
     words_in_all_ = first_words;
   }
-  PMPI_Comm_group(whole, &ranks_);
+  ranks_ = group_in_launch(whole);
 }
 
 window_group::~window_group() {

@@ -124,6 +124,11 @@ class window_group {
   virtual void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                        MPI_Op op) = 0;
 
+  /// Called by each rank when it has combined its last values of a window: the first rank returns
+  /// when all ranks have called, so that it may give the place to another window. A group that ends
+  /// together meets when a window leaves it, and so has nothing to do here.
+  virtual void report_to_first(const window_place& /*at*/) {}
+
   /// Whether the group's end is collective. Otherwise each rank may drop the group when it has no
   /// windows there, once the first rank has dropped it.
   [[nodiscard]] virtual bool ends_together() const = 0;

@@ -13,8 +13,9 @@
 
 #include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
+#include "mpi_preload/errors.hpp"
 #include "mpi_preload/group_on_host.hpp"
-#include "mpi_preload/returning_errors.hpp"
+#include "mpi_preload/launch.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/window_groups.hpp"
@@ -28,6 +29,7 @@ struct list {
   std::shared_mutex guard;
   // The entry is null for a window that is being made, and for one that is left to MPI.
   std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
+  using entry = decltype(windows)::node_type;
 };
 list& all() {
   // A program that ends without MPI_Finalize still has windows.
@@ -223,28 +225,6 @@ void agree(const common_ground& ground, const communicator& group, const std::st
   return one;
 }
 
-/// Whether all processes of a communicator were launched with this one. Others, which were spawned
-/// or connected, may run without the drop-in; and a process that is not a member of all windows'
-/// launches cannot tell. Each rank finds the same: a process of two launches sees one that is not
-/// of its own.
-[[nodiscard]] bool is_of_this_launch(MPI_Comm whole) {
-  // A program that uses sessions alone has no such launch.
-  int is_initialised = 0;
-  PMPI_Initialized(&is_initialised);
-  if (is_initialised == 0) return false;
-  MPI_Group launched = MPI_GROUP_NULL;
-  MPI_Group members = MPI_GROUP_NULL;
-  PMPI_Comm_group(MPI_COMM_WORLD, &launched);
-  PMPI_Comm_group(whole, &members);
-  MPI_Group others = MPI_GROUP_NULL;
-  PMPI_Group_difference(members, launched, &others);
-  int count = 0;
-  PMPI_Group_size(others, &count);
-  for (MPI_Group* const one : {&launched, &members, &others})
-    if (*one != MPI_GROUP_EMPTY) PMPI_Group_free(one);
-  return count == 0;
-}
-
 /// Reports why a window stays MPI's. All ranks call this, for the same reason. An error about one
 /// of MPI's limits is reported once: later windows will hardly succeed.
 void say(const communicator& group, const std::exception& why) {
@@ -277,7 +257,7 @@ window* look_for(MPI_Win win) {
   const std::shared_lock look(those.guard);
   const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
-  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is, &pmpi()};
+  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is};
   return last.is;
 }
 
@@ -286,10 +266,11 @@ window* look_for(MPI_Win win) {
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   if (at_work) return;
   const work ours;
+  if (!has_launch()) return;
   const std::shared_ptr<window_group> known = group_that_meets(whole);
   if (known == nullptr && !is_of_this_launch(whole)) return;
-  // The drop-in handles errors about MPI's own limits.
-  const communicator_returning_errors meanwhile(whole);
+  // An error of the drop-in's own calls is not the program's.
+  const returned_errors meanwhile(with_handler::communicator(whole));
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
@@ -319,27 +300,36 @@ bool is_left_to_mpi(MPI_Win win) {
   return at != those.windows.end() && at->second == nullptr;
 }
 
-std::unique_ptr<window> forget(MPI_Win win) {
-  std::unique_ptr<window> gone;
-  {
-    list& those = all();
+// The window's entry is out of the list before the MPI frees the window, since another thread may
+// then make a window with the same handle. An entry that is put back takes no memory.
+int freed(MPI_Win* win) {
+  list& those = all();
+  list::entry entry;
+  if (win != nullptr) {
     const std::unique_lock change(those.guard);
-    const auto at = those.windows.find(win);
-    if (at == those.windows.end()) return nullptr;
-    gone = std::move(at->second);
-    those.windows.erase(at);
-    if (gone == nullptr) return nullptr;
-    detail::list_has_changed();
+    entry = those.windows.extract(*win);
+    if (!entry.empty()) detail::list_has_changed();
   }
-  const work ours;
-  keep_for_the_end(gone->summary());
-  gone->end();
-  return gone;
-}
-
-void is_freed(std::unique_ptr<window> was) {
-  const work ours;
-  leave(std::move(was));
+  if (entry.empty()) return pmpi().Win_free(win);
+  const with_handler on = with_handler::window(*win);
+  window* const ours = entry.mapped().get();
+  if (ours != nullptr) ours->about_to_be_freed();
+  const answer done = result_of(
+      on, [&] { return pmpi().Win_free(win); }, /*frees=*/true);
+  if (done.code != MPI_SUCCESS) {
+    {
+      const std::unique_lock change(those.guard);
+      those.windows.insert(std::move(entry));
+      detail::list_has_changed();
+    }
+    return raise(on, done);
+  }
+  if (ours == nullptr) return done.code;
+  const work drop_in;
+  keep_for_the_end(ours->summary());
+  ours->end();
+  leave(std::move(entry.mapped()));
+  return done.code;
 }
 
 void forget_all() {
@@ -349,8 +339,7 @@ void forget_all() {
     // Freeing is collective, and so is summing up; not even that all have these windows is sure
     // here. MPI's epochs end, as they would have without us.
     for (auto& one : those.windows)
-      if (window* const left = one.second.release())
-        static_cast<void>(left->make_way_for_active_target());
+      if (window* const left = one.second.release()) static_cast<void>(left->end_unused_epoch());
     those.windows.clear();
     detail::list_has_changed();
   }

@@ -31,7 +31,6 @@ struct found {
 struct found_alone {
   MPI_Win win;
   window* is;
-  const mpi_calls* mpi;
 };
 extern constinit found_alone last_alone;
 
@@ -49,7 +48,7 @@ extern constinit found_alone last_alone;
 }
 /// The MPI's own calls. To be called only if found_alone() is not null.
 [[nodiscard, gnu::always_inline]] inline const mpi_calls& mpi_of_found_alone() {
-  return *detail::last_alone.mpi;
+  return detail::all_calls.own;
 }
 
 /// The drop-in's window; null for a window that MPI synchronises: it was made while the drop-in was
@@ -69,11 +68,9 @@ void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 /// before them.
 [[nodiscard]] bool is_left_to_mpi(MPI_Win win);
 
-/// Ends the locks of a window before MPI frees it. Collective. Null if the window is MPI's;
-/// otherwise the caller passes the result to is_freed once MPI has freed the window, which MPI does
-/// on no rank before all have come.
-[[nodiscard]] std::unique_ptr<window> forget(MPI_Win win);
-void is_freed(std::unique_ptr<window> was);
+/// Frees a window by the MPI's own call, and then its locks: the MPI frees it on no rank before all
+/// have come. A window that the MPI refuses to free stays as it is. Errors are raised. Collective.
+int freed(MPI_Win* win);
 
 /// Called before MPI_Finalize: drops the windows that were not freed. Not collective.
 void forget_all();

@@ -46,7 +46,7 @@ void measure(rma::participant<mpi::port>& me) {
       mutex.unlock();
     }
     std::printf("longest_ms %.3f\n", longest.count());
-    std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi.md)
+    std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi-details.md)
   }
   all.arrive_and_wait();
   const double before = cpu_ms();

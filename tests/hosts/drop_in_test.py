@@ -36,6 +36,15 @@ class DropIn(unittest.TestCase):
                 run(mpi, 1, [BINARIES / f"drop_in_window_locks_{mpi}", "", "", "groups"],
                     "all holds")
 
+    # Without the drop-in more than half of these launches hang in MPI_Finalize.
+    def test_launches_of_mpich_end(self):
+        with testbed.Hosts(2) as bed:
+            for _ in range(6):
+                launch = bed.launch("mpich", 2, [str(BINARIES / "drop_in_unlocks_mpich")],
+                                    preload=True, **support.captured)
+                code, _, said = support.finished(launch)
+                self.assertEqual(code, 0, said)
+
     # Without statistics Open MPI has the windows to itself, and all the same says which locks serve.
     def test_200_windows(self):
         for mpi in support.LAUNCHERS:

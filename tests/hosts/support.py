@@ -49,8 +49,8 @@ def finished(launch, timeout=60):
 
 def passed(launch, mark, timeout):
     """(whether it printed the mark and exited with 0, all that it printed). MPICH 4.0 over TCP may
-    hang in MPI_Finalize (docs/mpi.md): a launch of MPICH that has printed the mark and does not end
-    is killed, and counts as one that has exited with 0."""
+    hang in MPI_Finalize (docs/mpi-details.md): a launch of MPICH that has printed the mark and does
+    not end is killed, and counts as one that has exited with 0."""
     may_hang = testbed.LAUNCHERS["mpich"] in launch.args
     end = time.monotonic() + timeout
     while True:

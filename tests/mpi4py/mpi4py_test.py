@@ -34,7 +34,7 @@ def launcher(ranks):
             "--"]
 
 
-# Open MPI 4.1's osc/rdma crashes on compare-and-swap to the own rank (docs/mpi.md), and osc/pt2pt
+# Open MPI 4.1's osc/rdma crashes on compare-and-swap to the own rank (docs/mpi-details.md), and osc/pt2pt
 # makes no window where threads call MPI at the same time.
 ENVIRONMENT = {"openmpi": {"OMPI_MCA_osc": "sm,pt2pt"}, "mpich": {}}[MPI]
 THREAD_LEVEL = {"openmpi": "single", "mpich": "multiple"}[MPI]

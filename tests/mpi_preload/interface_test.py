@@ -1,6 +1,8 @@
 """One drop-in serves every MPI that has its binary interface, and refuses others.
 
-usage: interface_test.py DLOPENED OWN [OTHER...]
+usage: interface_test.py DLOPENED SANITIZED OWN [OTHER...]
+
+SANITIZED is unlocks.c with AddressSanitizer, for OWN; none where the compiler has none.
 
 OWN and each OTHER is the name of an MPI, which `of` begins: of NAME DROP_IN UNLOCKS MODULE
 LAUNCHER... UNLOCKS is the program unlocks.c, and MODULE the same as a module to load.
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-DLOPENED, *REST = sys.argv[1:]
+DLOPENED, SANITIZED, *REST = sys.argv[1:]
 PROGRAM = os.environ["LOCKFLIGHT_PROGRAM"]
 RANKS = 2
 LOCKS = 15 * RANKS  # of each kind, in unlocks.c
@@ -75,6 +77,22 @@ class Interface(unittest.TestCase):
                 found = json.loads(done.stdout)
                 self.assertEqual((found["fits"], found["preload"]),
                                  (fits, OWN.drop_in if fits else ""))
+
+    # The compiler's library of AddressSanitizer wants to be the first that is loaded.
+    @unittest.skipIf(SANITIZED == "none", "this build has no AddressSanitizer for programs")
+    def test_a_program_with_address_sanitizer(self):
+        done = subprocess.run([PROGRAM, "doctor", "--program", SANITIZED, "--json", "-"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        is_first = found["preload"] != OWN.drop_in
+        self.assertEqual("AddressSanitizer" in found["advice"], is_first)
+        code, said = OWN.launch("env", "ASAN_OPTIONS=detect_leaks=0", SANITIZED,
+                                preload=OWN.drop_in)
+        self.assertEqual(code != 0, is_first, said)
+        # A process without MPI, such as the launcher's, finds no leak in itself.
+        self.serves("env", "ASAN_OPTIONS=detect_leaks=0", f"LD_PRELOAD={found['preload']}",
+                    SANITIZED)
 
     def test_it_refuses_programs_of_others(self):
         for other in OTHERS:

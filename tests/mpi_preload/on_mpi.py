@@ -13,6 +13,6 @@ def is_mpich(drop_in):
 
 def component(launcher):
     """The environment for windows between nodes of one machine, where Open MPI 4.1's osc/rdma
-    crashes (docs/mpi.md). Open MPI 5 has no osc/pt2pt."""
+    crashes (docs/mpi-details.md). Open MPI 5 has no osc/pt2pt."""
     is_open_mpi_4 = any(word.endswith("mpirun.openmpi") for word in launcher)
     return {"OMPI_MCA_osc": "sm,pt2pt"} if is_open_mpi_4 else {}

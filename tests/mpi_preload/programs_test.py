@@ -2,7 +2,7 @@
 
 usage: programs_test.py KIND DROP_IN PROGRAM LAUNCHER...
 
-KIND is armci, errors or threads.
+KIND is armci, errors, sessions or threads.
 """
 
 import os
@@ -76,6 +76,28 @@ class Errors(Program):
 
     def test_two_nodes(self):
         self.holds(3, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="d-mcs", **BETWEEN_NODES)
+
+
+class Sessions(Program):
+    """Communicators of a session (MPI 4)."""
+
+    def test_beside_mpi_init(self):
+        for words in [[], ["strict"], ["window"], ["duplicate", "strict"]]:
+            with self.subTest(words):
+                said = self.holds(2, "init", *words, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
+                self.serves(said, DEFAULT_LOCK)
+
+    def test_beside_mpi_init_on_two_nodes(self):
+        said = self.holds(2, "init", "window", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="flight",
+                          LOCKFLIGHT_MPI_STATS=1, **BETWEEN_NODES)
+        self.serves(said, "flight")
+
+    # There is no launch that the drop-in could know, and so MPI has the locks.
+    def test_alone(self):
+        for words in [[], ["strict"], ["duplicate"]]:
+            with self.subTest(words):
+                said = self.holds(2, *words, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
+                self.assertNotIn("lockflight:", said)
 
 
 class Threads(Program):

@@ -37,7 +37,7 @@ MORE_WITHOUT = 2
 SLOWER = 1.5
 MORE_IF_SLOWER = 2
 LONG_S = 20
-# What fails with Open MPI 4.1's own choice, osc/rdma, may pass with others (docs/mpi.md).
+# What fails with Open MPI 4.1's own choice, osc/rdma, may pass with others (docs/mpi-details.md).
 ENVIRONMENTS = {"openmpi": [{}, {"OMPI_MCA_osc": "sm,pt2pt"}]}.get(MPI, [{}])
 
 

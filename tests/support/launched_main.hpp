@@ -52,7 +52,7 @@ template <class Environment, class Discover, class Run>
     if (passed && world.rank() == 0) {
       // Unlike what GoogleTest prints, this is of all ranks, and of no run with a failure.
       std::puts("all ranks passed");
-      std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi.md)
+      std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi-details.md)
     }
     return passed ? 0 : 1;
   } catch (const std::exception& e) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/mpi/ending.hpp"
 #include "fabric/mpi/venue.hpp"
 
 namespace lockflight::mpi {
@@ -67,7 +68,9 @@ environment::environment() {
 
 environment::~environment() {
   detail::forget_venues();
-  if (ours_) MPI_Finalize();
+  if (!ours_) return;
+  const detail::serving_at_the_end meanwhile;
+  MPI_Finalize();
 }
 
 int environment::rank() const {
