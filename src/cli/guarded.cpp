@@ -223,16 +223,18 @@ outcome guarded_run::read_note() {
 /// Writes the note of the present slot. If that slot is over when etcd has answered, the run notes
 /// the next one, in which COMMAND then begins. Nothing if the lock is lost meanwhile.
 std::optional<outcome> guarded_run::write_note() {
-  do {
+  for (;;) {
     const outcome how = outcome_of(note_->write(*held_, left_.now()));
     if (how != outcome::has_lock) return how;
-    if (stays_valid()) continue;
-    if (signals_.pending() != 0) return outcome::interrupted;
-    // (!) A run that waits again would take its own note for that of another run.
-    if (!note_->take_back(*held_, left_.now()) || left_.is_over()) return outcome::conflict;
-    return std::nullopt;
-  } while (!note_->is_of_present_slot());
-  return outcome::has_lock;
+    if (!stays_valid()) break;
+    if (note_->is_of_present_slot()) return outcome::has_lock;
+    say(locks_text() +
+        ": the slot has ended before etcd had its note, so COMMAND is that of the next slot");
+  }
+  if (signals_.pending() != 0) return outcome::interrupted;
+  // (!) A run that waits again would take its own note for that of another run.
+  if (!note_->take_back(*held_, left_.now()) || left_.is_over()) return outcome::conflict;
+  return std::nullopt;
 }
 
 /// write_note() with --once-per, and what follows if it throws.
