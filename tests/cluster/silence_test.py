@@ -189,7 +189,7 @@ class Etcd(SilenceTest):
             self.addCleanup(link.set, OPEN)
         began, left_out = [], 0
         end = time.monotonic() + 12
-        while time.monotonic() < end:
+        while time.monotonic() < end or (not left_out and time.monotonic() < end + 60):
             run = self.start("--once-per", f"{length}s", self.name, "--", "date", "+%s.%N")
             out, err = run.communicate(timeout=20)
             self.assertEqual(run.returncode, 0, err)
@@ -198,7 +198,7 @@ class Etcd(SilenceTest):
         slots = [int(at // length) for at in began]
         self.assertEqual(sorted(set(slots)), slots, f"two in a slot: {began}")
         self.assertGreater(len(slots), 3)
-        self.assertLessEqual(slots[-1] - slots[0] + 1 - len(slots), left_out)
+        self.assertGreater(left_out, 0)
 
 
 class TakenBack(SilenceTest):
