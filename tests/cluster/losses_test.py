@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from testbed import Cluster
+from testbed import Cluster, long_test
 from testbed.etcd import Etcd
 from testbed.host import DOMAIN, PROGRAM
 from testbed.links import OPEN
@@ -294,6 +294,7 @@ class Recovery(LossesTest):
         self.assertEqual((won[1], lost[1]), (0, 3), said)
         self.assertIn("another recovery or an agent", lost[0])
 
+    @long_test
     def test_an_agent_that_begins_during_a_recovery(self):
         """It renews after the recovery has read the keys, and before they are erased. Each answer of
         etcd takes so long that the test sees what the recovery has written before."""

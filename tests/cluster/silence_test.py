@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from testbed import Cluster
+from testbed import Cluster, long_test
 from testbed.cluster import OPEN, SWALLOWS
 from testbed.host import DOMAIN, PROGRAM
 
@@ -247,6 +247,7 @@ class TakenBack(SilenceTest):
         run.terminate()
         self.assertIn(self.MAY_BE_DONE, self.ended(run, -15))
 
+    @long_test
     def test_after_the_time_to_wait_while_etcd_is_silent(self):
         for options in ((), ("--no-wait-message",)):
             self.name += "'"
@@ -280,6 +281,7 @@ class Lost(SilenceTest):
         self.assertIsNone(run.poll())
         return run, link
 
+    @long_test
     def test_a_run_that_has_lost_the_lock_waits_again(self):
         run, link = self.lose()
         link.set(OPEN)
@@ -293,6 +295,7 @@ class Lost(SilenceTest):
         self.assertRegex(err, r"lock 'daily': this host is no member .*\n.*'daily': "
                               + TakenBack.MAY_BE_DONE)
 
+    @long_test
     def test_another_host_runs_in_its_place(self):
         run, link = self.lose()
         other = self.once(self.two)

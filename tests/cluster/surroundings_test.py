@@ -15,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from testbed import Cluster
+from testbed import Cluster, long_test
 from testbed.etcd import base64_of
 from testbed.host import DOMAIN
 
@@ -190,7 +190,7 @@ class Start(SurroundingsTest):
         password.write_text("second\n")
         self.assertEqual(host.run(self.name, "echo", "ran", options=once), (0, "ran\n"))
 
-    @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "half a minute: ./dev test --all")
+    @long_test
     def test_slow_checks_of_passwords_that_change(self):
         cluster = Cluster(hosts=1, ttl=2 * TTL)
         self.addCleanup(cluster.close)

@@ -7,7 +7,13 @@
 A host is a folder with its domain files (LOCKFLIGHT_DOMAINS), a state folder, an agent and its
 clients. All hosts share this machine's clocks."""
 
+import os
+import unittest
+
 from .cluster import Cluster
 from .processes import ROOT, free_port
 
-__all__ = ["ROOT", "Cluster", "free_port"]
+# A test that waits for long.
+long_test = unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "it is long: ./dev test --all")
+
+__all__ = ["ROOT", "Cluster", "free_port", "long_test"]
