@@ -101,7 +101,7 @@ struct domain_owner {
 /// The domain that commands and handles use if they do not name one.
 constexpr const char* default_domain = "default";
 
-/// Whether `name` can be the name of a lock: 1 to 255 bytes, none of them NUL or newline.
+/// True if `name` can be the name of a lock: 1 to 255 bytes, none of them NUL or newline.
 [[nodiscard]] bool is_lock_name(std::string_view name) noexcept;
 
 /// The kind of a named lock if the options do not choose another one. It can be shared.
@@ -150,7 +150,7 @@ struct lock_user {
   [[nodiscard]] const char* use() const {
     return held == mode::exclusive ? "holds" : held == mode::shared ? "shares" : "waits";
   }
-  /// Whether the user is a thread of the process with that number in this PID namespace.
+  /// True if the user is a thread of the process with that number in this PID namespace.
   [[nodiscard]] bool is_of_process(int number) const {
     return host.empty() && !has_foreign_pid && pid == number;
   }
@@ -228,11 +228,11 @@ class domain {
   [[nodiscard]] const domain_options& options() const;
   /// The path of the domain's file.
   [[nodiscard]] const std::string& path() const;
-  /// Whether the domain's file still exists under its path, so that participants that come later
+  /// True if the domain's file still exists under its path, so that participants that come later
   /// use the same domain. If this process cannot follow the path any more, because it has dropped
   /// its rights or has another root, the file only has to exist. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// Whether the domain's locks exclude the hosts of a cluster: its name begins with "etcd:".
+  /// True if the domain's locks exclude the hosts of a cluster: its name begins with "etcd:".
   [[nodiscard]] bool is_of_cluster() const;
   /// How long after it was last heard of a host of the cluster still counts as a member; 0 in the
   /// domain of one machine.
@@ -241,7 +241,7 @@ class domain {
   /// succeeds. 0 if it is a member, and in the domain of one machine. The longest duration if it is
   /// not known since when. Reads a clock.
   [[nodiscard]] std::chrono::nanoseconds cut_off_for() const;
-  /// Whether the host's agent of a cluster's domain runs. An agent whose process is stopped by a
+  /// True if the host's agent of a cluster's domain runs. An agent whose process is stopped by a
   /// signal counts as running. False in the domain of one machine. A system call.
   [[nodiscard]] bool has_agent() const;
   /// The threads that have slots now, and the locks that are in use now. The calls stop no other

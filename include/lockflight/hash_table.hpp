@@ -62,7 +62,7 @@ class hash_table {
   /// the heap is full, and std::invalid_argument for the reserved key.
   bool insert(std::uint64_t key) { return insert_at(volume_of(key), key); }
 
-  /// Whether the key is in the table.
+  /// True if the key is in the table.
   [[nodiscard]] bool contains(std::uint64_t key) { return contains_at(volume_of(key), key); }
 
   /// The same in the local volume of a given rank. The caller must use the same volume for a key

@@ -15,7 +15,7 @@
 
 namespace lockflight {
 
-/// Whether the content must survive a loss of power.
+/// Says whether the content must survive a loss of power.
 enum class durability : std::uint8_t { none, disk };
 
 namespace detail {
@@ -36,7 +36,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Whether replace_file puts the file in the place of nothing else than a regular file: it would as
+/// True if replace_file puts the file in the place of nothing else than a regular file: it would as
 /// well replace a device, or a link such as /dev/stdout.
 [[nodiscard]] inline bool may_be_replaced(const std::string& path) {
   struct stat is {};

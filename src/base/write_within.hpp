@@ -60,7 +60,7 @@ inline ssize_t write_at_once(int to, std::string_view text) {
 
 }  // namespace detail
 
-/// Whether the descriptor takes text within that time.
+/// True if the descriptor takes text within that time.
 [[nodiscard]] inline bool takes_text(int descriptor, std::chrono::milliseconds within) {
   using clock = std::chrono::steady_clock;
   const auto until = clock::now() + within;

@@ -101,7 +101,7 @@ Handle& create(lockflight_participant& me, std::deque<Handle>& all,
       .home = what.home,
       .shares = shares};
   const lock::parameter_values& tuned = me.tuned.values_of(request.name);
-  request.set.insert(tuned.begin(), tuned.end());  // what the caller sets goes before them
+  request.set.insert(tuned.begin(), tuned.end());  // the caller's values go before them
   made_lock made = me.make_lock(request);
   return all.emplace_back(Handle{{&me, request.name, std::move(made.it), shares, made.can}});
 }

@@ -44,7 +44,7 @@ struct lockflight_participant {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether the participant joined others, by a lockflight_join_ function; lockflight_leave ends
+  /// True if the participant joined others, by a lockflight_join_ function; lockflight_leave ends
   /// it then.
   [[nodiscard]] virtual bool leaves() const = 0;
 

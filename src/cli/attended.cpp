@@ -38,7 +38,7 @@ class death_pipe {
   death_pipe(const death_pipe&) = delete;
   death_pipe& operator=(const death_pipe&) = delete;
 
-  /// Whether the parent has died. Called by the child. Async-signal-safe.
+  /// True if the parent has died. Called by the child. Async-signal-safe.
   [[nodiscard]] bool has_died() const {
     if (ends_[1] < 0) return false;
     close(ends_[1]);  // the child's own copy
@@ -96,7 +96,7 @@ std::optional<std::uint64_t> killed_for_memory() {
   return read_number<std::uint64_t>(*count);
 }
 
-/// Whether this process is in the group of processes that reads the terminal: a shell waits for us
+/// True if this process is in the group of processes that reads the terminal: a shell waits for us
 /// then.
 bool is_in_foreground() {
   const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -106,7 +106,7 @@ bool is_in_foreground() {
   return is;
 }
 
-/// Whether children start in another PID namespace. If the first process of such a namespace has
+/// True if children start in another PID namespace. If the first process of such a namespace has
 /// ended, no other process can be started there.
 bool starts_in_another_namespace() {
   struct stat own {};
@@ -136,7 +136,7 @@ class attendant {
       if (number > 0) heed(number, signal);
     }
   }
-  /// Whether that signal, which has ended the command, had come to us, too.
+  /// True if that signal, which has ended the command, had come to us, too.
   [[nodiscard]] bool has_come(int signal_number) const {
     sigset_t pending;
     sigpending(&pending);
@@ -181,7 +181,7 @@ class attendant {
   void stop_too() {
     sigset_t pending;
     sigpending(&pending);
-    if (sigismember(&pending, SIGCONT) == 1) return;  // it is continued already
+    if (sigismember(&pending, SIGCONT) == 1) return;  // the run is continued already
     if (!is_to_stop_ && sigismember(&pending, SIGTSTP) != 1 && !is_in_foreground()) return;
     is_to_stop_ = false;
     // The SIGCONT that ends this stop is passed on.

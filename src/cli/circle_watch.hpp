@@ -24,7 +24,7 @@ class circle_watch {
   /// Other hosts have `hosts_answer_within` for an answer; with 0 nothing is looked at.
   [[nodiscard]] bool is_to_end(const domain& in, bool holds,
                                std::chrono::milliseconds hosts_answer_within);
-  /// Whether is_to_end() has returned true.
+  /// True if is_to_end() has returned true.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 
  private:

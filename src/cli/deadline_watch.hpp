@@ -28,7 +28,7 @@ class deadline_watch {
   /// Sends the command, which has not been waited for, what is due now. A SIGCHLD, which has to be
   /// blocked, says when this is to be called again.
   void act_on(pid_t command);
-  /// Whether a signal was sent.
+  /// True if a signal was sent.
   [[nodiscard]] bool has_acted() const { return has_acted_; }
 
   /// Stops the calling process by calling `stop`, and has it continued `grace` before the deadline

@@ -231,7 +231,7 @@ int remove(const domain_name& named, bool force, console& out) {
 /// "rsync (pid 4711) holds it", of the first holder or waiter; nothing if there is none.
 std::string user_of_lock(const domain& in, const std::string& name) {
   const std::vector<lock_user> users =
-      in.users_of(name, nullptr, std::chrono::milliseconds(0));  // it is about this host
+      in.users_of(name, nullptr, std::chrono::milliseconds(0));  // the question is about this host
   if (users.empty()) return "";
   return user_text(users.front()) + " " + use_text(users.front());
 }

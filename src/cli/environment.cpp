@@ -80,7 +80,7 @@ std::vector<enclosing_hold> holds_of_enclosing_runs() {
   return all;
 }
 
-/// Whether the user is that run, and its COMMAND still runs or has left processes that keep the
+/// True if the user is that run, and its COMMAND still runs or has left processes that keep the
 /// lock. A run that holds only because of --at-least does not wait. A later process with the run's
 /// number has held for a shorter time. `before_ns` is a moment before the users were read.
 bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t before_ns) {

@@ -23,7 +23,7 @@ namespace lockflight::cli {
 /// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE.
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns);
 
-/// Whether a run has started this process, or an ancestor of it.
+/// True if a run has started this process, or an ancestor of it.
 [[nodiscard]] bool is_inside_of_a_run();
 
 /// A run around this process that would have to end before this process can have the lock.

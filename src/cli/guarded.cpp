@@ -42,7 +42,7 @@ named_handle handle_for(const domain& in, const guarded_command& what) {
 /// How a wait ended.
 enum class outcome { has_lock, conflict, interrupted, done };
 
-/// What an answer about the note of --once-per means for the run.
+/// The outcome of a run whose note of --once-per gave that answer.
 outcome outcome_of(slot_note::answer what) {
   using enum slot_note::answer;
   return what == done ? outcome::done : what == none ? outcome::conflict : outcome::has_lock;
@@ -67,7 +67,7 @@ class guarded_run {
 
  private:
   [[nodiscard]] outcome wait();
-  /// Whether the process that the caller has started is gone, so that the lock is not wanted.
+  /// True if the process that the caller has started is gone, so that the lock is not wanted.
   [[nodiscard]] bool is_abandoned() const {
     return inheritors_ != nullptr && !inheritors_->has_front();
   }
@@ -167,7 +167,7 @@ void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
           " and waits for this run, which would wait for it");
 }
 
-/// Whether there is time to start COMMAND. In a cluster it is not started just to be ended: if the
+/// True if there is time to start COMMAND. In a cluster it is not started just to be ended: if the
 /// deadline is near, the run waits for the next renewal. False if the lock is lost, or the time for
 /// waiting is over.
 bool guarded_run::stays_valid() const {

@@ -31,7 +31,7 @@ struct guarded_command {
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;
   int events = -1;                       ///< the descriptor for lines of JSON; -1: none
-  bool inherits = false;                 ///< what COMMAND leaves running keeps the lock
+  bool inherits = false;                 ///< processes that COMMAND leaves running keep the lock
   std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
   /// The action if a holder has died: COMMAND runs and finds that in its environment, or does not
   /// run, or `repair` runs before it in a shell.

@@ -24,13 +24,13 @@ class inheritance {
   /// `front` leads to the front process, and `front_pid` is its number.
   inheritance(descriptor front, int front_pid);
 
-  /// Whether the front process is still there.
+  /// True if the front process is still there.
   [[nodiscard]] bool has_front() const;
   /// For COMMAND, between vfork and exec. Async-signal-safe.
   void pass_on() const noexcept;
   /// COMMAND has been started, or could not be.
   void close_own_end() { writing_ = descriptor(); }
-  /// Whether a process has what was passed on.
+  /// True if a process has what was passed on.
   [[nodiscard]] bool has_inheritors() const;
   /// Tells the front process how COMMAND has ended, and lets go of all that this process shares
   /// with its caller: the terminal, the standard streams, other descriptors, the folder.

@@ -11,7 +11,7 @@ namespace lockflight::cli {
 
 struct lock_row {
   lock::facts about;
-  std::vector<std::string> fabrics;  ///< those that the lab beside this program runs it on
+  std::vector<std::string> fabrics;  ///< the fabrics that the lab beside this program runs it on
   catalogue::parameter_rows parameters;
 };
 

@@ -67,7 +67,7 @@ void on_continue(int) {
   if (noted_signal == SIGTSTP) noted_signal = 0;
 }
 
-/// Whether a SIGCONT, which is blocked, has come: it takes back a stop that has not happened yet,
+/// True if a SIGCONT, which is blocked, has come: it takes back a stop that has not happened yet,
 /// and a stop signal that we send ourselves would drop it.
 bool is_continued() {
   sigset_t pending;

@@ -20,7 +20,7 @@ class slot_note {
 
   enum class answer : std::uint8_t {
     open,  ///< the work of the present slot is not done; after write(): it is noted
-    done,  ///< it is done, or that of a later slot, since clocks may go back
+    done,  ///< the work is done, or that of a later slot, since clocks may go back
     none,  ///< etcd has not answered in time
   };
   [[nodiscard]] answer read(named_handle& of, limit patience);

@@ -9,7 +9,7 @@
 
 namespace lockflight::cli {
 
-/// Whether standard error takes a line now.
+/// True if standard error takes a line now.
 [[nodiscard]] bool takes_a_line();
 
 /// Writes the text as it is, as far as the descriptor takes it within that time. False if not all

@@ -14,7 +14,7 @@
 
 namespace lockflight::lab {
 
-/// Whether doctor is asked about a program, which needs no launch.
+/// True if doctor is asked about a program, which needs no launch.
 [[nodiscard]] inline bool names_program(int argc, const char* const* argv) {
   return std::any_of(argv, argv + argc, [](std::string_view word) {
     return word == "--program" || word.starts_with("--program=");

@@ -1,5 +1,5 @@
-// Which fabric a command line names, before it is parsed: the program that has this fabric has to
-// join its launch before it can report an error in the line once for all ranks.
+// The fabric that a command line names, before it is parsed: the program that has this fabric has
+// to join its launch before it can report an error in the line once for all ranks.
 #pragma once
 
 #include <string_view>

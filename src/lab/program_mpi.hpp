@@ -1,4 +1,4 @@
-// Which MPI a program is linked with, and which drop-in fits it.
+// The MPI that a program is linked with, and the drop-in that fits it.
 #pragma once
 
 #include <string>

@@ -60,7 +60,7 @@ class [[nodiscard]] returned_errors {
   returned_errors(const returned_errors&) = delete;
   returned_errors& operator=(const returned_errors&) = delete;
 
-  /// Whether the program has a handler of its own that was not called.
+  /// True if the program has a handler of its own that was not called.
   [[nodiscard]] bool has_replaced() const { return before_ != MPI_ERRHANDLER_NULL; }
   /// The object is no more, and so a handler of its own cannot be put back.
   void is_freed();

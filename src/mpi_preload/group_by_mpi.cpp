@@ -29,7 +29,7 @@ using mpi::detail::communicator;
 
 constexpr std::size_t many_communicators = 64;
 
-/// Whether so many communicators of these ranks can be made, at most many_communicators. Takes no
+/// True if so many communicators of these ranks can be made, at most many_communicators. Takes no
 /// memory of ours, which may be lacking on one rank alone. Collective, if the ranks are several.
 [[nodiscard]] bool can_make_communicators(MPI_Comm of, std::size_t wanted) {
   std::array<MPI_Comm, many_communicators> made;

@@ -43,7 +43,7 @@ class group_on_host final : public window_group {
  private:
   struct place_of_segment {
     std::unique_ptr<host_segment> is;  // null: not there yet
-    bool failed = false;               // it never will be
+    bool failed = false;               // the segment never will be there
     descriptor offered{};              // at the first rank, until all have opened it
   };
   /// Throws std::system_error.

@@ -5,11 +5,11 @@
 
 namespace lockflight::mpi_preload {
 
-/// Whether there is an MPI_COMM_WORLD: between MPI_Init and MPI_Finalize. A program that uses
+/// True if there is an MPI_COMM_WORLD: between MPI_Init and MPI_Finalize. A program that uses
 /// sessions alone has none.
 [[nodiscard]] bool has_launch();
 
-/// Whether all processes of a communicator were launched with this one. Others, which were spawned
+/// True if all processes of a communicator were launched with this one. Others, which were spawned
 /// or connected, may run without the drop-in; and a process that is not a member of all windows'
 /// launches cannot find out. Each rank finds the same: a process of two launches sees one that is
 /// not of its own. There is a launch.

@@ -74,7 +74,7 @@ extern constinit std::atomic<const calls_behind*> straight;
   return detail::straight.load(std::memory_order_acquire);
 }
 
-/// Whether a profiling tool is loaded behind us. Of calls that were looked up.
+/// True if a profiling tool is loaded behind us. Of calls that were looked up.
 [[nodiscard]] bool has_tool_behind();
 
 /// A window of the drop-in is about to be locked: from here on its calls check which window they

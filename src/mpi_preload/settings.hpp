@@ -35,7 +35,7 @@ struct settings {
 /// source is used. All ranks of the window use what its first rank wants.
 [[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
-/// Whether, in a window of so many ranks, a rank that locks one target again and again queues
+/// True if a rank of a window of so many ranks that locks one target again and again queues
 /// before the MPI's own lock. Open MPI's targets have a queue of their own, and a single other rank
 /// is too few for a queue.
 [[nodiscard]] constexpr bool queues_before_mpi(std::size_t ranks) {
@@ -48,7 +48,7 @@ struct settings {
   return !has_queue && ranks >= crowd;
 }
 
-/// Whether this rank wants a window of so many ranks on several hosts to have the MPI's locks and
+/// True if this rank wants a window of so many ranks on several hosts to have the MPI's locks and
 /// nothing before them. Warns as wanted_scheme does.
 [[nodiscard]] bool wants_mpi_alone_over_hosts(MPI_Info info, std::size_t ranks);
 

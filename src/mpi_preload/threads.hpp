@@ -15,7 +15,7 @@ extern constinit std::atomic<callers> callers_of_mpi;
 
 }  // namespace detail
 
-/// Whether threads may call MPI at the same time. Asked when the first window is made; it is not
+/// True if threads may call MPI at the same time. Asked when the first window is made; it is not
 /// needed before.
 [[nodiscard]] inline bool many_threads() {
   detail::callers are = detail::callers_of_mpi.load(std::memory_order_relaxed);

@@ -43,7 +43,7 @@ class window {
   void about_to_be_freed();
   /// Called when MPI has freed the window: after this, it is only destroyed, or used again.
   void end();
-  /// Whether the window's locks, as they are now, can be those of another window of the same ranks:
+  /// True if the window's locks, as they are now, can be those of another window of the same ranks:
   /// all are free, and nothing was counted. After end().
   [[nodiscard]] bool can_be_used_again() const { return can_be_used_again_; }
   [[nodiscard]] bool is_usual() const { return is_usual_; }
@@ -64,20 +64,20 @@ class window {
   /// MPI's own epoch ends if this process holds no lock.
   answer end_unused_epoch();
 
-  /// Whether MPI, which has the window in an epoch of all targets, would refuse an operation on
+  /// True if MPI, which has the window in an epoch of all targets, would refuse an operation on
   /// this one if it knew the locks.
   [[nodiscard]] bool refuses(int target) const {
     return open_ && all_ == epoch::none && target >= 0 &&
            static_cast<std::size_t>(target) < held_.size() &&
            held_[static_cast<std::size_t>(target)] == epoch::none;
   }
-  /// Whether this process has locked a target, or all. For programs of which one thread at a time
+  /// True if this process has locked a target, or all. For programs of which one thread at a time
   /// calls MPI.
   [[nodiscard, gnu::always_inline]] bool holds_some() const {
     return all_ != epoch::none || targets_held_ > 0;
   }
   [[nodiscard, gnu::always_inline]] bool holds_all() const { return all_ != epoch::none; }
-  /// Whether this process has locked the target, or all: then an operation on it, which is about
+  /// True if this process has locked the target, or all: then an operation on it, which is about
   /// to begin, is recorded. For programs of which one thread at a time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
     // The call that completes the operation, unlock_all or unlock, reads only the one record.

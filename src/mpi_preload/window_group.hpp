@@ -93,7 +93,7 @@ class window_group {
   [[nodiscard]] reservation reserve(std::uint32_t words);
   /// The same without a new segment: a tag of -1 if those that are there have no room.
   [[nodiscard]] window_place reserve_in_segments(std::uint32_t words);
-  /// Whether the place's segment is there. Where a group does not end together, all ranks have it
+  /// True if the place's segment is there. Where a group does not end together, all ranks have it
   /// once one of them has.
   [[nodiscard]] virtual bool has_segment(const window_place& at) = 0;
   /// Makes the place's segment if it is a new one and there is no reason why not, and zeroes this
@@ -103,17 +103,17 @@ class window_group {
   /// Gives the place back: the first rank may give it to another window.
   void give_back(const window_place& at);
 
-  /// Whether the group's ranks agree about a window through the memory of the group, by the calls
+  /// True if the group's ranks agree about a window through the memory of the group, by the calls
   /// that follow, in place of MPI's collective calls. The result is the same on all ranks, unless
   /// the first one has dropped the group meanwhile. If it is true, the calls come in the same order
   /// on all ranks, since each rank has one thread that makes windows.
   [[nodiscard]] virtual bool meets_in_memory() const { return false; }
-  /// Whether all ranks give the same number, which is not 0. False, too, if the first rank has
+  /// True if all ranks give the same number, which is not 0. False, too, if the first rank has
   /// dropped the group. Collective.
   [[nodiscard]] virtual bool all_have(std::uint64_t number);
   /// The first rank's offer to all ranks. False if it has dropped the group. Collective.
   [[nodiscard]] virtual bool broadcast(window_offer& offer);
-  /// Whether `holds` is true on all ranks. Each rank then sees the earlier writes of the others.
+  /// True if `holds` is true on all ranks. Each rank then sees the earlier writes of the others.
   /// Collective.
   [[nodiscard]] virtual bool holds_on_all(bool holds);
   /// Returns the settings that the group's ranks have in common. For a group that meets in memory.
@@ -129,7 +129,7 @@ class window_group {
   /// together meets when a window leaves it, and so has nothing to do here.
   virtual void report_to_first(const window_place& /*at*/) {}
 
-  /// Whether the group's end is collective. Otherwise each rank may drop the group when it has no
+  /// True if the group's end is collective. Otherwise each rank may drop the group when it has no
   /// windows there, once the first rank has dropped it.
   [[nodiscard]] virtual bool ends_together() const = 0;
   /// Announces that the first rank drops the group. is_at_its_end() is true from then on.

@@ -321,7 +321,7 @@ void leave(window_grant was) {
     const std::lock_guard alone(groups.guard);
     return count_one_less(groups, groups.rows.at(group->called()));
   }
-  // Whether the group has no window left, as the first rank sees it, and how many groups are idle
+  // The first rank's word that the group has no window left, and how many groups are idle
   // on some rank: all decide alike.
   std::array<std::uint64_t, 2> seen{};
   {

@@ -57,7 +57,7 @@ struct common_ground {
   common_settings settings;
   window_offer offer;                   ///< the first rank's
   std::shared_ptr<window_group> meets;  ///< the group, if it meets in memory; else null
-  std::string why_not;  ///< what is amiss on this rank, which the others do not know
+  std::string why_not;                  ///< the fault on this rank, which the others do not know
 };
 
 /// Makes room in the list too, so that adding the window cannot fail on one rank alone.
@@ -161,7 +161,7 @@ void make_room(MPI_Win win) {
          (std::uint64_t{at.first} << 16) + static_cast<std::uint64_t>(at.tag);
 }
 
-/// Whether the first rank wants just these locks for a window with this info.
+/// True if the first rank wants just these locks for a window with this info.
 [[nodiscard]] bool are_wanted(const window& spare, MPI_Info info) {
   if (info == MPI_INFO_NULL && spare.is_usual()) return true;
   return wanted_scheme(info, *spare.grant().group) == spare.scheme();
@@ -194,7 +194,7 @@ void make_room(MPI_Win win) {
   return nullptr;
 }
 
-/// Whether there is a fault on some rank: then all throw. Collective.
+/// Throws on all ranks if there is a fault on some rank. Collective.
 void agree(const common_ground& ground, const communicator& group, const std::string& why) {
   if (ground.meets != nullptr && ground.meets->holds_on_all(why.empty())) return;
   mpi::detail::agree(group, why);

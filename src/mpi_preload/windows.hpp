@@ -34,7 +34,7 @@ struct found_alone {
 };
 extern constinit found_alone last_alone;
 
-/// Whether this thread's last result is of this window, and no window was made or freed since.
+/// True if this thread's last result is of this window, and no window was made or freed since.
 [[nodiscard]] inline bool is_last(MPI_Win win) {
   return last.as_of == changes.load(std::memory_order_acquire) && last.win == win;
 }
@@ -64,7 +64,7 @@ extern constinit found_alone last_alone;
 /// Calls of MPI in this function do not count as the program's own.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
-/// Whether this window has the MPI's locks, because they serve it best, and nothing is to be done
+/// True if this window has the MPI's locks, because they serve it best, and nothing is to be done
 /// before them.
 [[nodiscard]] bool is_left_to_mpi(MPI_Win win);
 

@@ -43,7 +43,7 @@ constexpr double few_writers = 0.002;
 /// are part of the program; and one of a single point, the whole K computer. `quick`: few ranks.
 [[nodiscard]] std::vector<curve> curves_beyond(bool quick);
 
-/// Whether the curve is that of the whole K computer.
+/// True if the curve is that of the whole K computer.
 [[nodiscard]] bool is_k_computer(const curve& c);
 
 /// "all write", "0.2 % write".
@@ -52,7 +52,7 @@ constexpr double few_writers = 0.002;
 /// The point with that many ranks; null if there is none.
 [[nodiscard]] const nlohmann::json* point_at(const measured_curve& c, int procs);
 
-/// Which lock is fastest on a machine, at how many ranks.
+/// The lock that is fastest on a machine, with its number of ranks.
 struct fastest {
   std::string machine;
   double writers = 1;

@@ -90,7 +90,7 @@ measure measure_of(const toml::table& table, const std::string& path, const std:
   return made;
 }
 
-/// Whether a measure divides a number of runs by one of the same kind. Then it has no unit.
+/// True if a measure divides a number of runs by one of the same kind. Then it has no unit.
 bool divides(const measure& how) {
   return how.of.denominator || how.relative_to || how.of.take == quotient::taking::spread;
 }

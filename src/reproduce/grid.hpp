@@ -40,7 +40,7 @@ struct contest {
 /// caller sets another bound.
 constexpr double usual_bound = 0.5;
 
-/// Which cells; empty: all of them.
+/// The cells that are chosen; empty: all of them.
 struct grid_choice {
   bool quick = false;  ///< fewer numbers of ranks and locks, and few operations
   std::vector<std::string> machines{};
@@ -72,7 +72,7 @@ struct grid_outcome {
   double best_ops_s = 0;
   std::string why;  ///< why there is nothing to compare, or what is wrong
   std::map<std::string, double> others_ops_s{};     ///< rivals with a result
-  std::map<std::string, std::string> unfinished{};  ///< those without, and why
+  std::map<std::string, std::string> unfinished{};  ///< rivals without a result, and why
 
   /// 0 without a result of our own.
   [[nodiscard]] double ratio() const { return ops_s && best_ops_s > 0 ? *ops_s / best_ops_s : 0; }

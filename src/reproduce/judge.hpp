@@ -17,14 +17,14 @@ constexpr double value_tolerance = 0.3;
 /// apart than that where the paper does not say by how much (plateau-not-before of the DLM paper).
 constexpr double same_tolerance = 1.2;
 
-/// Whether ours is within a factor of the paper's number. A number that was computed from printed
+/// True if ours is within a factor of the paper's number. A number that was computed from printed
 /// digits is not exact in its last digit.
 [[nodiscard]] constexpr bool within_factor(double ours, double of, double factor) {
   constexpr double last_digit = 1e-9;
   return ours <= of * factor * (1 + last_digit) && ours >= of / factor * (1 - last_digit);
 }
 
-/// Whether a ratio says by how much two numbers differ that differ by less than the tolerance, such
+/// True if a ratio says by how much two numbers differ that differ by less than the tolerance, such
 /// as "25 % more". Then the tolerance is one of the difference, or no difference would do as well.
 [[nodiscard]] constexpr bool is_small_difference(double ratio) {
   return ratio != 1 && ratio < ratio_tolerance && ratio > 1 / ratio_tolerance;
@@ -67,7 +67,7 @@ struct spread_number {
   return {each[each.size() / 2], each.back() - each.front()};
 }
 
-/// Whether the measured value `ours` agrees with the paper's claim.
+/// True if the measured value `ours` agrees with the paper's claim.
 [[nodiscard]] constexpr bool holds(const claim& c, double ours) {
   switch (c.how_close) {
     case kind::ratio:

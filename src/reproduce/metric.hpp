@@ -12,14 +12,14 @@ namespace lockflight::reproduce {
 
 [[nodiscard]] std::vector<std::string> names_of_metrics();
 
-/// Whether a metric of one run is a quotient already.
+/// True if a metric of one run is a quotient already.
 [[nodiscard]] bool is_quotient(std::string_view metric);
 
-/// Whether a metric has that unit.
+/// True if a metric has that unit.
 [[nodiscard]] bool fits(std::string_view metric, std::string_view unit);
 /// The units of a metric, in words; of one that only says something in comparison, that.
 [[nodiscard]] std::string_view units_of(std::string_view metric);
-/// Whether a metric is one number of the numerator and another one of the denominator.
+/// True if a metric is one number of the numerator and another one of the denominator.
 [[nodiscard]] bool is_of_two_runs(std::string_view metric);
 
 /// A metric of a run of the benchmark's JSON: times in seconds. Nothing if the run has none.

@@ -71,7 +71,7 @@ struct reproduction {
   std::vector<measured_figure> figures;
   std::vector<measured_curve> beyond;
 
-  /// Whether all claims hold, and no curve's run broke mutual exclusion.
+  /// True if all claims hold, and no curve's run broke mutual exclusion.
   [[nodiscard]] bool holds() const;
 };
 

@@ -92,7 +92,7 @@ class engine {
 
   void post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
             word* result, std::uint16_t lines = 1);
-  /// Whether the processor does posted operations on such cells of the own node.
+  /// True if the processor does posted operations on such cells of the own node.
   [[nodiscard]] bool is_the_processors(rma::cell_class cells) const {
     const own_node own = profile_.nic.own;
     return own == own_node::all || (own == own_node::cells && cells != rma::cell_class::nic);
@@ -205,7 +205,7 @@ class engine {
     std::uint32_t unconfirmed = 0;  // messages of which it is not known when they will be
     bool must_confirm = false;      // there were such messages since the last one was received
     time_ps confirmed = 0;          // when the last known one is
-    // what a run reports
+    // the time that a run reports
     time_ps on_messages = 0;
     compare_swaps swaps;
   };
@@ -216,7 +216,7 @@ class engine {
     time_ps reception = 0;
     time_ps answers = 0;          // answers of more than a word come in one after another
     std::uint32_t loopbacks = 0;  // in flight
-    time_ps on_atomics = 0;       // what a run reports
+    time_ps on_atomics = 0;       // the time that a run reports
     std::unordered_set<std::uint64_t> peers;  // connections in use: both ranks, and which end
     double missed = 0;                        // the fraction of a miss that is carried over
     // arbitration::turns
@@ -241,7 +241,7 @@ class engine {
     std::uint32_t node;  // whose register it wants
     time_ps arrives;     // when its request, or the answer to it, reaches the port
     time_ps around;      // from the answer at the port to the next request there
-    bool answer;         // it is the answer
+    bool answer;         // the transfer is the answer
   };
   /// The port by which a tile is attached to the mesh.
   struct tile_port {

@@ -28,7 +28,7 @@ enum class shape : std::uint8_t {
   dragonfly,  ///< groups of routers, all joined in a group, and all groups joined
 };
 
-/// Which operation goes first where several meet on their way to a busy card.
+/// The operation that goes first where several meet on their way to a busy card.
 enum class arbitration : std::uint8_t {
   arrival,  ///< the one that arrived at the card first
   turns,    ///< at each router one from each input, round robin, however many wait behind it

@@ -265,7 +265,7 @@ void engine::complete(std::uint32_t number) {
 
 void engine::unlink(rank_state& r, std::uint32_t number) {
   const operation& o = at(number);
-  if (o.before != none) at(o.before).follows = false;  // it took effect long ago
+  if (o.before != none) at(o.before).follows = false;  // the operation took effect long ago
   (o.before == none ? r.pending : at(o.before).next) = o.next;
   if (o.next != none) at(o.next).before = o.before;
   release_operation(number);

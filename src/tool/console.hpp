@@ -6,7 +6,7 @@
 
 namespace lockflight::tool {
 
-/// Whether the file is a terminal that obeys escapes.
+/// True if the file is a terminal that obeys escapes.
 [[nodiscard]] bool obeys_escapes(int fd);
 /// The columns of a terminal.
 [[nodiscard]] int terminal_width(int fd);

@@ -22,7 +22,7 @@ std::string own_file() {
   return {path.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
 }
 
-/// Whether `place` is this program under another name. The program would become itself again and
+/// True if `place` is this program under another name. The program would become itself again and
 /// again.
 bool is_own_file(const std::string& place) {
   struct stat own {};

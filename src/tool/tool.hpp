@@ -31,7 +31,7 @@ struct about {
   /// The exit code for an exception that a command throws and that only this program knows; 0 if it
   /// does not know it either.
   int (*exit_code_of)(const std::exception& thrown) = nullptr;
-  /// Whether this process reports errors; null if it does. One process of a launch reports them.
+  /// True if this process reports errors; null if it does. One process of a launch reports them.
   bool (*speaks)() = nullptr;
 };
 
@@ -40,7 +40,7 @@ struct about {
 
 /// The entry of that name; null if there is none.
 [[nodiscard]] const entry* find_command(const about& program, std::string_view name);
-/// Whether the program passes the command of that name on.
+/// True if the program passes the command of that name on.
 [[nodiscard]] bool passes_on(const about& program, std::string_view name);
 
 /// The command that a line names: its first word without a dash in front. Empty if it names none.

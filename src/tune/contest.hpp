@@ -21,7 +21,7 @@ struct sample {
   [[nodiscard]] double spread() const;
 };
 
-/// Whether a is better than b: by more than the spread of either.
+/// True if a is better than b: by more than the spread of either.
 [[nodiscard]] verdict judge(const sample& a, const sample& b, bool less_is_better);
 
 /// The budget of all measurements; 0: no limit.
@@ -78,7 +78,7 @@ class contest {
 
  private:
   [[nodiscard]] double measured(const setting& what, unsigned turn);
-  /// Whether the candidate measures exactly as the best does, or as the candidate tried before.
+  /// True if the candidate measures exactly as the best does, or as the candidate tried before.
   [[nodiscard]] bool is_certainly_no_other(const attempt& now) const;
   [[nodiscard]] bool affords(std::uint64_t runs) const;
 

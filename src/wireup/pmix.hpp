@@ -7,7 +7,7 @@
 
 namespace lockflight::wireup {
 
-/// Whether the environment names such a launcher and this build can ask it.
+/// True if the environment names such a launcher and this build can ask it.
 [[nodiscard]] bool pmix_has_started_this();
 
 /// Joins the ranks of the launcher's job. Throws launch_failed.

@@ -44,7 +44,7 @@ struct frame {
 /// error only once.
 [[nodiscard]] int error_of(const socket& of);
 
-/// Whether the next frame is there and is a fault. False, too, if the connection has ended.
+/// True if the next frame is there and is a fault. False, too, if the connection has ended.
 [[nodiscard]] bool has_fault(const socket& from);
 
 }  // namespace lockflight::wireup

@@ -25,7 +25,7 @@ struct resolved_cell : rma::cell<Class> {
 template <class Port>
 class immediate_operations {
  public:
-  // These operations are always inlined: an uncontended lock is little more than one or two of
+  // Immediate operations are always inlined: an uncontended lock is little more than one or two of
   // them, and compilers stop inlining where a lock is large.
 
   template <class Cell>

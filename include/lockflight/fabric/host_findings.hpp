@@ -18,7 +18,7 @@ struct host_findings {
   double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
   double computed_us = 0;
 
-  /// Whether operations end without the help of their target's process.
+  /// True if operations end without the help of their target's process.
   [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
 };
 

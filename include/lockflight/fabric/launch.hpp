@@ -28,7 +28,7 @@ class launch {
   /// The name of each rank's host. Local.
   [[nodiscard]] virtual const std::vector<std::string>& hosts() const = 0;
 
-  /// Whether `holds` is true on every rank.
+  /// True if `holds` is true on every rank.
   [[nodiscard]] bool all(bool holds);
   /// Rank 0's value.
   [[nodiscard]] double first(double mine);

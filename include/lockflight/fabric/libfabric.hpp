@@ -38,7 +38,7 @@ class environment final : public wired::environment {
 
   /// The ranks that the variables or a launcher describe.
   environment();
-  /// These ranks, whatever the variables say.
+  /// The ranks of `by`, whatever the variables say.
   explicit environment(const introduction& by);
 };
 

@@ -70,7 +70,7 @@ class environment {
   /// The rank and the size of the launch: of MPI_COMM_WORLD.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// Whether `holds` is true on every rank of the launch. Collective.
+  /// True if `holds` is true on every rank of the launch. Collective.
   [[nodiscard]] bool all(bool holds) const;
   /// Rank 0's value, on every rank of the launch. Collective.
   [[nodiscard]] double first(double mine) const;
@@ -194,7 +194,7 @@ class machine_memory {
   [[nodiscard]] std::byte* data() const { return data_; }
   /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share the memory.
+  /// True if all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
   /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
   /// place. Collective over the `ranks` ranks; false, and nothing copied, where the two share

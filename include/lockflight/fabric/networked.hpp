@@ -51,8 +51,8 @@ class network {
 /// Which operations of a port are CPU instructions.
 struct cpu_use {
   bool only = false;       ///< all of them: every rank is on this node
-  bool nic_cells = false;  ///< those on nic cells of this node too: the network's RMWs on them are
-                           ///< atomic with the CPU's
+  bool nic_cells = false;  ///< atomics on nic cells of this node too: the network's RMWs on them
+                           ///< are atomic with the CPU's
 };
 
 /// A rank's port. Posted operations to other nodes, and those on nic cells that are not the CPU's,
@@ -240,7 +240,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   // instructions.
   void serve_by_the_way();
 
-  // Whether an operation on this cell is a CPU instruction here.
+  // True if an operation on this cell is a CPU instruction here.
   template <class Cell>
   [[nodiscard, gnu::always_inline]] bool by_cpu(Cell c) const {
     if constexpr (Cell::class_of == rma::cell_class::nic)

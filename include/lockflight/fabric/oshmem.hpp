@@ -142,7 +142,7 @@ class host_memory {
   [[nodiscard]] std::byte* data() const { return data_; }
   /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share the memory.
+  /// True if all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
 
  private:
@@ -163,8 +163,8 @@ struct findings {
   int cores = 0;
   bool fetch_add_atomic = false;
   bool compare_swap_atomic = false;
-  /// Whether SHMEM's atomics were atomic with CPU instructions. The trial may miss that they are
-  /// not, and no port relies on it. Empty where no rank reaches another by CPU instructions.
+  /// Says whether SHMEM's atomics were atomic with CPU instructions. The trial may miss that they
+  /// are not, and no port relies on it. Empty where no rank reaches another by CPU instructions.
   std::string with_cpu;
   std::vector<host_findings> hosts{};  ///< empty on one host
 };

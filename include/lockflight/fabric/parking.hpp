@@ -45,7 +45,7 @@ struct alignas(128) bell {
     if constexpr (!rmw_is_fence) std::atomic_thread_fence(std::memory_order_seq_cst);
     ring();
   }
-  /// Whether a store needs neither a fence nor a ring.
+  /// True if a store needs neither a fence nor a ring.
   [[nodiscard, gnu::always_inline]] bool is_quiet() const {
     return parked.load(std::memory_order_relaxed) == 0;
   }
@@ -111,7 +111,7 @@ class sleeper {
   std::uint32_t ticket_ = 0;
 };
 
-/// Whether sched_yield gives the core of this process to no other rank. Where Linux makes each
+/// True if sched_yield gives the core of this process to no other rank. Where Linux makes each
 /// session one group of its scheduler (sched_autogroup), a yield stays within the group, and the
 /// launcher of MPICH starts each rank in a session of its own.
 [[nodiscard]] bool yields_reach_no_rank();

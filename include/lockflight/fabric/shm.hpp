@@ -99,7 +99,7 @@ class port : public detail::cpu_operations<port> {
     return 1u << (segment_.stride_shift - word_shift);
   }
 
-  /// Whether each store of all ranks has a fence, so that a rank that goes to sleep need not make
+  /// True if each store of all ranks has a fence, so that a rank that goes to sleep need not make
   /// the others pass one: after ranks have slept often, or where membarrier is refused.
   [[nodiscard]] bool stores_are_fenced() const;
 
@@ -231,7 +231,7 @@ struct config {
   std::string waiting = "auto";
   std::uint32_t words_per_rank = 1u << 17;  ///< rounded up to a power of two; committed lazily
   int processors = 0;                       ///< to assume for `waiting`; 0: as many as there are
-  /// Whether the run goes on without this rank when its process is killed (SIGKILL); null: the run
+  /// True if the run goes on without this rank when its process is killed (SIGKILL); null: the run
   /// ends when any rank is killed. It never goes on without rank 0, nor where ranks are threads. If
   /// it is true for a rank, the program must not wait for that rank: docs/contract.md, C39.
   std::function<bool(rma::rank_t)> bears_loss_of = nullptr;

@@ -81,7 +81,7 @@ class environment : public fabric::launch {
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
   [[nodiscard]] const std::vector<int>& first_of_host() const override;
   [[nodiscard]] const std::vector<std::string>& hosts() const override;
-  /// Whether the run is over because rank 0 has failed. Rank 0 cannot report that itself. Local.
+  /// True if the run is over because rank 0 has failed. Rank 0 cannot report that itself. Local.
   [[nodiscard]] bool first_is_gone() const;
 
   /// For the functions of this header. Local.
@@ -154,7 +154,7 @@ class host_memory {
   [[nodiscard]] std::byte* data() const { return data_; }
   /// The lowest rank that shares the memory with this one.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share the memory.
+  /// True if all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
 
  private:

@@ -187,7 +187,7 @@ class alock {
       rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: reads come after it
   }
 
-  /// Whether the other cohort does not want the lock, or is the victim. Each condition alone
+  /// True if the other cohort does not want the lock, or is the victim. Each condition alone
   /// suffices, so the order of the two reads does not matter.
   [[nodiscard]] bool may_enter() {
     if (local_)

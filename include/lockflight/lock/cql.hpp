@@ -235,7 +235,7 @@ class cql {
       for (std::uint32_t i = 0; i < count; ++i, ++place) {
         auto next = cql_entry::from(read[i]);
         if (!next.is_of(place)) {
-          port_.flush();  // those that were notified must not wait for the others
+          port_.flush();  // readers that were notified must not wait for the others
           next = find_waiter_at(place, was);
         }
         if (!next.has(cql_entry::written) || next.has(cql_entry::exclusive)) return;

@@ -223,7 +223,7 @@ class cql_listing {
         const auto entry = cql_entry::from(batch[i]);
         if (entry.is_after(place)) return true;
         if (entry.is_of(place) && entry.has(cql_entry::exclusive)) {
-          if (place == first) return false;  // it came meanwhile, and we must notify it
+          if (place == first) return false;  // the waiter came meanwhile, and we must notify it
           ++writers;
         }
       }

@@ -161,7 +161,7 @@ class flight {
  private:
   enum class side : std::uint8_t { only, home, remote };
 
-  // Whether this rank got the top together with its node's word (I1, I2). If not, climb() fetches
+  // True if this rank got the top together with its node's word (I1, I2). If not, climb() fetches
   // it.
   [[nodiscard]] bool has_top() const {
     return has_.has(node_word::with_top) || side_ == side::only;
@@ -254,7 +254,7 @@ class flight {
   side side_;
   rma::word local_budget_;
   rma::word remote_budget_;
-  node_word has_;  // what we found, or were passed, when the lock became ours
+  node_word has_;  // the word that we found, or were passed, when the lock became ours
 };
 
 }  // namespace lockflight::lock

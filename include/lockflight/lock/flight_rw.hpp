@@ -138,7 +138,7 @@ class flight_rw {
   /// From shared to exclusive, if no writer has it or waits; waits for the other readers.
   [[nodiscard]] bool try_unlock_shared_and_lock() {
     if (!try_flight()) return false;
-    gates_.close();  // they are open: a writer that closes them has flight until we have left
+    gates_.close();  // the gates are open: a writer that closes them has flight until we have left
     readers_.leave();
     phase_ = {};
     static_cast<void>(gates_.await_readers(rma::forever{}));

@@ -143,7 +143,7 @@ class robust final : robust_handle<Inside, Port> {
 
   /// The fencing token of our last exclusive acquire: greater than that of any acquire before it.
   [[nodiscard]] std::uint64_t token() const { return token_; }
-  /// Whether a holder died, and no holder since then has called mark_consistent.
+  /// True if a holder died, and no holder since then has called mark_consistent.
   [[nodiscard]] bool owner_died() { return port_.load(where_.died) != 0; }
   /// For the exclusive holder: the guarded data is consistent again.
   void mark_consistent() { port_.store(where_.died, 0); }
@@ -151,7 +151,7 @@ class robust final : robust_handle<Inside, Port> {
   void abandon() { port_.store(where_.died, 1); }
   /// The number of our record that says that we hold the lock.
   [[nodiscard]] int place() const { return place_; }
-  /// Whether this handle holds the lock, in any way.
+  /// True if this handle holds the lock, in any way.
   [[nodiscard]] bool is_held() const { return place_ >= 0; }
 
   // ---- for code that ends participants ----

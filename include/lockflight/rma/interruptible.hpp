@@ -27,10 +27,10 @@ class wait_guard {
   /// A wait ends at once when the line's cell has changed. It also ends when deaths() has changed
   /// and has_unhandled_death() is true.
   [[nodiscard]] const lifeline& line() const { return line_; }
-  /// Whether a participant has died that concerns the waiting one. Called by the waiting
+  /// True if a participant has died that concerns the waiting one. Called by the waiting
   /// participant when deaths() has grown. It may load cells of the node.
   [[nodiscard]] virtual bool has_unhandled_death() = 0;
-  /// Whether the wait is given up. Called when a wait has ended without its condition, or its
+  /// True if the wait is given up. Called when a wait has ended without its condition, or its
   /// deadline is over, and after each pause.
   [[nodiscard]] virtual bool is_in_vain(bool after_pause) = 0;
   /// Called before the participant waits for something new.

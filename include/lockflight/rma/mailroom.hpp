@@ -79,7 +79,7 @@ class mailroom final : private message_handler {
     return *std::exchange(reply_, std::nullopt);
   }
 
-  /// Whether the next reply is there, so that await_reply does not wait. Serves the requests that
+  /// True if the next reply is there, so that await_reply does not wait. Serves the requests that
   /// are there.
   [[nodiscard]] bool has_reply() {
     for (message m; !reply_ && port_.try_receive(m);) handle(m);

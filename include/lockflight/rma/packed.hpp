@@ -19,7 +19,7 @@ struct field {
   }
 };
 
-/// Whether no two of these fields share a bit, and each has one and lies inside a word.
+/// True if no two of these fields share a bit, and each has one and lies inside a word.
 [[nodiscard]] constexpr bool are_disjoint(std::initializer_list<field> fields) {
   word used = 0;
   for (const field f : fields) {

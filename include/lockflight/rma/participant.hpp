@@ -85,7 +85,7 @@ class participant {
     free_ |= bit;
   }
 
-  /// Whether the queue node is in use: a lock's handle has one while it holds the lock. A handle
+  /// True if the queue node is in use: a lock's handle has one while it holds the lock. A handle
   /// that never held the lock has no queue node.
   [[nodiscard]] bool has_taken(queue_node n) const {
     const std::uint32_t slot = slot_of(n);

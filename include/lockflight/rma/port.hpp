@@ -48,7 +48,7 @@ struct message {
   friend constexpr bool operator==(const message&, const message&) = default;
 };
 
-/// Whether posted operations to one rank take effect in the order in which they are posted (C30). A
+/// True if posted operations to one rank take effect in the order in which they are posted (C30). A
 /// fabric whose machines differ in that says so at run time: its port has a member of this name.
 template <class Port>
 [[nodiscard]] constexpr bool orders_posts(const Port& p) {
@@ -58,7 +58,7 @@ template <class Port>
     return Port::capabilities.ordered_posts;
 }
 
-/// Whether participants of this node share cores, as far as the fabric knows: a waiter's
+/// True if participants of this node share cores, as far as the fabric knows: a waiter's
 /// predecessor or successor may then not be running. A lock may use this to be faster, never to
 /// behave differently.
 template <class Port>
@@ -202,7 +202,7 @@ concept mortal_port =
       { p.await_until_or_death(c, any_predicate{}, until, line) } -> std::same_as<word>;
     };
 
-/// Whether this port's examine() and wake() do nothing, since deaths become known without them, and
+/// True if this port's examine() and wake() do nothing, since deaths become known without them, and
 /// its clock is read without cost. The checker's port is one. Scans that only prepare for these
 /// calls can be left out.
 template <class Port>
@@ -213,7 +213,7 @@ inline constexpr bool examines_nothing = [] {
     return false;
 }();
 
-/// Whether locks use the words of rank 0 only, whichever home they request.
+/// True if locks use the words of rank 0 only, whichever home they request.
 template <class Port>
 inline constexpr bool words_at_home_only = [] {
   if constexpr (requires { Port::words_at_home_only; })
@@ -393,7 +393,7 @@ template <class Port>
     return a.at < b.at ? a : b;
 }
 
-/// Whether the predicate held before the deadline; `seen` is the value that was read last.
+/// True if the predicate held before the deadline; `seen` is the value that was read last.
 template <port Port, class Cell, class Predicate>
 bool await(Port& p, Cell on, Predicate done, forever, word& seen) {
   seen = p.await(on, done);

@@ -8,7 +8,7 @@
 namespace lockflight::cluster {
 
 [[nodiscard]] std::string to_base64(std::string_view bytes);
-/// None if the text is not exactly what to_base64 makes of some bytes.
+/// No value if the text is not exactly what to_base64 makes of some bytes.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace lockflight::cluster

@@ -59,7 +59,7 @@ json txn_of(const transaction& what, json compare, const domain_keys& names, mem
   for (const key& each : what.erased)
     success.push_back({{"request_delete_range", {{"key", to_base64(names.text_of(each))}}}});
   const json reads{{"request_range", range_of(names)}};
-  success.push_back(reads);  // it sees what the operations before it have done
+  success.push_back(reads);  // the read sees what the operations before it have done
   json failure = reads_of_identity(names);
   failure.push_back(reads);
   return {{"compare", compare}, {"success", success}, {"failure", failure}};

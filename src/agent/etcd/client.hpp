@@ -63,7 +63,7 @@ class etcd_client {
   [[nodiscard]] const std::string& secret_text() const { return secret_; }
   /// The first endpoint that answers.
   [[nodiscard]] etcd_status ping();
-  /// Whether etcd wants users to authenticate. Without, everyone who reaches it is a member.
+  /// True if etcd wants users to authenticate. Without, everyone who reaches it is a member.
   [[nodiscard]] bool has_authentication() { return gateway_.has_authentication(); }
 
   [[nodiscard]] std::optional<etcd_note> get(const std::string& note);

@@ -197,7 +197,7 @@ json etcd_gateway::ask_for_token(const limits& until) {
                   until);
 }
 
-/// Whether the file has another password than etcd has refused.
+/// True if the file has another password than etcd has refused.
 bool etcd_gateway::has_new_password() {
   if (options_.password_file.empty()) return false;
   std::string now = password_in(options_.password_file);

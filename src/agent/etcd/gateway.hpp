@@ -33,7 +33,7 @@ class etcd_error : public std::runtime_error {
   etcd_error(fate of, const std::string& text, bool is_about_password = false)
       : std::runtime_error(text), fate_(of), is_about_password_(is_about_password) {}
   [[nodiscard]] fate request() const { return fate_; }
-  /// Whether the same request may be answered later: etcd may come, or be quicker, or the file may
+  /// True if the same request may be answered later: etcd may come, or be quicker, or the file may
   /// get the password that etcd has.
   [[nodiscard]] bool may_pass() const { return fate_ != fate::refused || is_about_password_; }
 
@@ -42,7 +42,7 @@ class etcd_error : public std::runtime_error {
   bool is_about_password_;
 };
 
-/// Whether `url` is http://HOST:PORT or https://HOST:PORT, perhaps with slashes behind it.
+/// True if `url` is http://HOST:PORT or https://HOST:PORT, perhaps with slashes behind it.
 [[nodiscard]] bool is_endpoint(std::string_view url);
 
 /// The first line of the file; empty if there is none.
@@ -59,7 +59,7 @@ struct etcd_options {
   std::chrono::milliseconds limit{1'500};
 };
 
-/// Whether a request may be sent again when it may have been carried out.
+/// Says whether a request may be sent again when it may have been carried out.
 enum class sending : std::uint8_t { once, repeatable };
 
 /// For one thread at a time, except stop().
@@ -76,7 +76,7 @@ class etcd_gateway {
   void stream(const std::string& path, const nlohmann::json& request,
               const std::function<void(std::string_view part)>& on_part,
               std::chrono::milliseconds limit);
-  /// Whether etcd wants users to authenticate. Throws etcd_error if it does not say.
+  /// True if etcd wants users to authenticate. Throws etcd_error if it does not say.
   [[nodiscard]] bool has_authentication();
   /// For each later request, at all endpoints together, if that is less than the options' limit.
   void limit_to(std::chrono::milliseconds limit) {

@@ -22,7 +22,7 @@ etcd_store::etcd_store(const etcd_store_options& options, etcd_events events)
       client_(options.etcd, options.domain),
       blocking_client_(options.etcd, options.domain),
       watch_(options.etcd, domain_keys(options.domain), events_.hint) {
-  const signals_held of_the_thread;  // it begins with this thread's mask
+  const signals_held of_the_thread;  // a thread begins with this one's mask
   thread_ = std::thread([this] { run(); });
 }
 

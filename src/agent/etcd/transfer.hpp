@@ -38,7 +38,7 @@ struct http_reply {
   int status = 0;
   std::string body;   ///< empty for a stream
   std::string error;  ///< empty if a whole reply came
-  /// Whether part of the body may have left this host.
+  /// True if part of the body may have left this host.
   bool was_sent = false;
 };
 

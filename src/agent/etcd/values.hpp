@@ -58,7 +58,7 @@ class json_object {
   nlohmann::json fields_;
 };
 
-/// None if the text is not 16 hexadecimal digits, or all of them are 0.
+/// No value if the text is not 16 hexadecimal digits, or all of them are 0.
 [[nodiscard]] std::optional<member_id> read_member_id(std::string_view text);
 /// Pairs of hexadecimal digits as bytes.
 [[nodiscard]] std::optional<std::string> from_hexadecimal(std::string_view text);

@@ -57,7 +57,7 @@ watch_line read_watch_line(std::string_view text) {
 etcd_watch::etcd_watch(const etcd_options& options, const domain_keys& names,
                        std::function<void()> hint)
     : gateway_(options), names_(names), hint_(std::move(hint)) {
-  const signals_held of_the_thread;  // it begins with this thread's mask
+  const signals_held of_the_thread;  // a thread begins with this one's mask
   thread_ = std::thread([this] { run(); });
 }
 

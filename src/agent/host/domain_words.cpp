@@ -62,8 +62,8 @@ beat_number domain_words::next_beat(beat_number confirmed) {
 }
 
 void domain_words::wake_clients() {
-  // What the clients are to read was stored before, and they have counted themselves as sleepers
-  // before they read it for the last time.
+  // The words that clients are to read were stored before, and they have counted themselves as
+  // sleepers before they read it for the last time.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < detail::bells; ++i) file_->bell(i).ring();
 }

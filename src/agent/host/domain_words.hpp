@@ -23,16 +23,16 @@ class domain_words final : public host_words {
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
-  /// Whether the deadline that is there is one of another clock than this process's. `ttl` is how
+  /// True if the deadline that is there is one of another clock than this process's. `ttl` is how
   /// far a deadline is ahead at most.
   [[nodiscard]] bool has_deadline_of_other_clock(instant ttl) const;
-  /// Whether the deadline is ahead, by this process's clock.
+  /// True if the deadline is ahead, by this process's clock.
   [[nodiscard]] bool has_deadline_ahead() const;
   /// From now on the deadline is a moment of this process's clock. If the deadline that is there is
   /// one of another clock, no holder is valid any more, and the host becomes a new member. To be
   /// called before the agent reads the keys.
   void begin_with_own_clock(instant ttl);
-  /// Whether a client could not ring since this was asked last.
+  /// True if a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
   /// Clients that wait read the deadline again.
   void wake_clients();
@@ -109,7 +109,7 @@ class domain_words final : public host_words {
   std::shared_ptr<detail::domain_file> file_;
   std::shared_ptr<detail::attachment> me_;
   records records_;
-  mutable std::unordered_map<std::string, place> places_;  // those that were found before
+  mutable std::unordered_map<std::string, place> places_;  // the names that were found before
 };
 
 }  // namespace lockflight::cluster

@@ -138,7 +138,7 @@ std::unique_ptr<host_locks::worker> host_locks::idle_worker() {
 
 bool host_locks::take(const std::string& name, mode as) {
   if (take_now(name, as)) return true;
-  if (busy_.contains(name)) return false;  // it is waited for already
+  if (busy_.contains(name)) return false;  // a thread waits for it already
   // If there were more threads than slots, some of them would wait for a slot.
   if (busy_.size() >= file_->header().slots)
     delayed_.emplace_back(name, as);

@@ -28,7 +28,7 @@ class host_locks {
   host_locks(const host_locks&) = delete;
   host_locks& operator=(const host_locks&) = delete;
 
-  /// Whether this host's lock of that name is held now, shared or exclusively. Else `taken` follows
+  /// True if this host's lock of that name is held now, shared or exclusively. Else `taken` follows
   /// once, when it is. A kind of lock that cannot be shared is held exclusively.
   [[nodiscard]] bool take(const std::string& name, mode as);
   /// Releases a lock that take() or `taken` said is held.

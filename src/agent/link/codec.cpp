@@ -72,7 +72,7 @@ std::size_t after_item(std::span<const std::uint8_t> bytes, std::size_t at) {
   return value <= bytes.size() - at ? at + static_cast<std::size_t>(value) : 0;
 }
 
-/// Whether `bytes` are an array of few items, none of which has items itself. The library's reader
+/// True if `bytes` are an array of few items, none of which has items itself. The library's reader
 /// calls itself for each level, and for each part of a string of unknown length: a frame full of
 /// such heads would use up the stack. This also checks all lengths before anything is allocated.
 bool is_flat_array(std::span<const std::uint8_t> bytes) {

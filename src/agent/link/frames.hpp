@@ -69,7 +69,7 @@ void append_text(std::string& to, frame_kind kind, std::uint64_t number, std::st
 [[nodiscard]] std::size_t payload_length(std::span<const std::uint8_t, length_size> head);
 /// Of a payload, which is not empty.
 [[nodiscard]] frame_kind kind_of(std::span<const std::uint8_t> payload);
-/// None if the payload is something else. Of another version, the version and the sender alone.
+/// No value if the payload is something else. Of another version, the version and the sender alone.
 [[nodiscard]] std::optional<hello> read_hello(std::span<const std::uint8_t> payload,
                                               std::uint32_t version);
 /// Of an ack, a ping or a pong.

@@ -1,5 +1,5 @@
-// Whether the clock of deadlines moves. If it stands still, no deadline passes on this host, while
-// the other hosts take it off the members and go on.
+// A check that the clock of deadlines moves. If it stands still, no deadline passes on this host,
+// while the other hosts take it off the members and go on.
 //
 // Nothing tells a slow clock from a fast one on one host alone; the rates of two hosts may differ
 // by five percent, for which the time to live has room. A clock that stands still is found out in

@@ -229,7 +229,7 @@ void agent_process::await_signals() {
   signals_.async_wait([this](const asio::error_code& error, int which) {
     if (error) return;
     if (which == SIGHUP) return make_way();
-    if (retires_) return end();  // it was told so twice
+    if (retires_) return end();  // the agent was told so twice
     retire();
     await_signals();
   });

@@ -163,7 +163,7 @@ class agent_process {
 
   // The callbacks of the objects below use the objects above.
   asio::steady_timer timer_{io_};
-  std::optional<instant> timer_at_;  // what it was set for
+  std::optional<instant> timer_at_;  // the moment that the timer was set for
   epoch_number warned_of_epoch_ = 0;
   bool has_lost_key_ = false;  // the log says that this host's key was deleted
   asio::steady_timer status_timer_{io_};
@@ -174,7 +174,7 @@ class agent_process {
   std::optional<links> links_;
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;
-  asio::thread_pool notes_{1};  // it uses the store
+  asio::thread_pool notes_{1};  // the threads use the store
 };
 
 }  // namespace lockflight::cluster

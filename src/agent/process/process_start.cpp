@@ -149,7 +149,7 @@ milliseconds agent_process::ttl_of_holders() const {
   return milliseconds(words_.has_deadline_ahead() ? file_->cluster().time_to_live / 1'000 : 0);
 }
 
-/// (!) Somebody may have removed the note of the TTL while holders rely on the one of before.
+/// (!) An operator may have removed the note of the TTL while holders rely on the one of before.
 void agent_process::require_ttl_of_holders(milliseconds agreed) const {
   const milliseconds before = ttl_of_holders();
   if (before.count() == 0 || before == agreed) return;

@@ -28,7 +28,7 @@ struct store_identity {
   [[nodiscard]] std::optional<std::string> refuses(const store_identity& now) const;
 };
 
-/// What the keys say; they do not say the last two fields.
+/// The identity that the keys show; the keys do not show the last two fields.
 [[nodiscard]] store_identity identity_of(const etcd_view& view);
 
 /// The file of a domain in that folder, which is made.

@@ -25,9 +25,9 @@ class launch {
   virtual void start() = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether this rank prints and writes.
+  /// True if this rank prints and writes.
   [[nodiscard]] virtual bool speaks() const { return rank() == 0; }
-  /// Whether `holds` is true on all ranks.
+  /// True if `holds` is true on all ranks.
   [[nodiscard]] virtual bool all(bool holds) = 0;
   /// Rank 0's value, on all ranks.
   [[nodiscard]] virtual double first(double mine) = 0;
@@ -63,7 +63,7 @@ class launch {
       double fetch_add_us = 0;
       double compare_swap_us = 0;
       bool direct = false;         ///< false: emulated, their target must take part
-      bool ordered_posts = false;  ///< whether the fabric's ports order them (C6)
+      bool ordered_posts = false;  ///< the fabric's ports order them (C6)
       double computing_us = 0;     ///< the longest to a rank that computes for `computed_us`
       double computed_us = 0;
     };
@@ -83,7 +83,7 @@ void build_in(launch& it);
 /// The launch of that fabric; null if the fabric is another.
 [[nodiscard]] launch* launch_of(const std::string& fabric);
 
-/// Whether this process is the one of its launch that prints and writes.
+/// True if this process is the one of its launch that prints and writes.
 [[nodiscard]] bool speaks();
 
 }  // namespace lockflight::bench

@@ -15,7 +15,7 @@ struct limits {
   Number least;
   Number most;
 
-  /// Whether the value is within the limits; false for NaN.
+  /// True if the value is within the limits; false for NaN.
   [[nodiscard]] constexpr bool admit(Number value) const { return value >= least && value <= most; }
 };
 

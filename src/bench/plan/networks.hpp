@@ -12,7 +12,7 @@ namespace lockflight::bench {
 struct network_fabric {
   std::string_view name;
   std::string_view where;  ///< which builds have it
-  /// Whether the usual lab becomes the lab that has this fabric. It does not for MPI: a build may
+  /// True if the usual lab becomes the lab that has this fabric. It does not for MPI: a build may
   /// have two MPIs, and only the lab of the launcher's own MPI can join its launch.
   bool serves_usual_lab = true;
 };

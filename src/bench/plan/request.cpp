@@ -93,7 +93,7 @@ void check_fabric(const request& what) {
   if (what.threads) throw refuse("--threads", "", "on shm; simulated ranks are neither");
 }
 
-/// Whether the machine is good without the numbers that replace some of its own.
+/// True if the machine is good without the numbers that replace some of its own.
 bool is_good_alone(const std::string& machine) {
   try {
     static_cast<void>(sim::find_machine(machine));
@@ -168,7 +168,7 @@ std::vector<std::uint32_t> nodes_for(const request& what, const sim::machine_pro
   return nodes;
 }
 
-// Whether a workload's operations under a lock may be deferred to its release.
+// True if a workload's operations under a lock may be deferred to its release.
 bool can_defer(workload w) {
   switch (w) {
     case workload::lb:

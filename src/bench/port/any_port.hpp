@@ -145,11 +145,11 @@ class any_native_port : public any_port {
 static_assert(rma::messaging_port<any_port>);
 static_assert(rma::native_port<any_native_port>);
 
-/// Whether a port records operations.
+/// True if a port records operations.
 template <class Port>
 constexpr bool is_traced = requires(Port& p) { p.mark(fabric::trace_kind::acquire); };
 
-/// Whether calls of the library cost something on a port beside their operations.
+/// True if calls of the library cost something on a port beside their operations.
 template <class Port>
 constexpr bool charges_calls = requires(Port& p) { p.call(sim::library_call::acquire); };
 

@@ -11,7 +11,7 @@
 namespace lockflight::bench {
 namespace {
 
-/// Whether the counter runs at one rate in all of the processor's states (Intel SDM, 17.17.1).
+/// True if the counter runs at one rate in all of the processor's states (Intel SDM, 17.17.1).
 bool has_invariant_tsc() {
 #if defined(__x86_64__)
   unsigned eax = 0;

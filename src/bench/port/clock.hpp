@@ -19,7 +19,7 @@ struct time_base {
   [[nodiscard]] constexpr double us(double ticks) const { return ticks / ticks_per_us; }
 };
 
-/// Whether clocks whose ticks have these lengths, the least and the most, give durations that can
+/// True if clocks whose ticks have these lengths, the least and the most, give durations that can
 /// be compared without converting each. Calibrations of one counter differ by far less.
 [[nodiscard]] constexpr bool alike(double least_ticks_per_us, double most_ticks_per_us) {
   return most_ticks_per_us <= least_ticks_per_us * 1.001;

@@ -19,7 +19,7 @@ namespace lockflight::bench {
           .words_per_rank = words};
 }
 
-/// Whether a rank is no lock's home.
+/// True if a rank is no lock's home.
 [[nodiscard]] inline bool serves_nobody(rma::rank_t rank, const run_plan& plan) {
   for (std::uint32_t i = 0; i < plan.locks; ++i)
     if (home_in(plan, i) == rank) return false;

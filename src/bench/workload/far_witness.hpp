@@ -96,7 +96,7 @@ class far_witness {
   std::uint32_t locks_;
   rma::nic_cell cells_;     // [lock]: its version, its holder
   rma::nic_cell entries_;   // the exclusive entries of all ranks that have reported
-  std::uint64_t mine_ = 0;  // those of this rank
+  std::uint64_t mine_ = 0;  // the exclusive entries of this rank
 };
 
 }  // namespace lockflight::bench

@@ -29,7 +29,7 @@
 
 namespace lockflight::bench {
 
-/// Whether acquire and release are timed without the critical section between them.
+/// True if acquire and release are timed without the critical section between them.
 constexpr bool times_both_halves(workload w) {
   return w == workload::lb || w == workload::wcsb || w == workload::dht || has_many_locks(w);
 }

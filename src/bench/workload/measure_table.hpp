@@ -248,7 +248,7 @@ class table_run {
   random random_;
   std::uint64_t write_below_;  // of 2^53
   std::uint64_t local_below_;  // of 2^53
-  bool counts_releases_;       // it would take time on a real machine
+  bool counts_releases_;       // counting would take time on a real machine
 };
 
 }  // namespace lockflight::bench

@@ -20,11 +20,11 @@
 
 namespace lockflight::bench {
 
-/// Whether a lock excludes participants. The pseudo lock does not, and has no latency.
+/// True if a lock excludes participants. The pseudo lock does not, and has no latency.
 template <class Lock>
 constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 
-/// Whether a holder of the lock excludes holders of the other kind, so that a witness can check it.
+/// True if a holder of the lock excludes holders of the other kind, so that a witness can check it.
 template <class Lock>
 constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 

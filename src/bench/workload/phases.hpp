@@ -39,7 +39,7 @@ class phases {
     }
   }
 
-  /// Whether there is an operation to do; `now` is the first reading of the clock. There is none
+  /// True if there is an operation to do; `now` is the first reading of the clock. There is none
   /// where there are more ranks than operations.
   [[nodiscard]] bool begin(std::uint64_t now) {
     if (!plan_.warm_up) begin_measuring(now);

@@ -39,22 +39,22 @@ enum class workload : std::uint8_t {
 /// The operation that workload primitive repeats.
 enum class operation : std::uint8_t { get, put, add, fetch_add, swap, compare_swap, message };
 
-/// Whether each operation chooses among several locks.
+/// True if each operation chooses among several locks.
 constexpr bool has_many_locks(workload w) {
   return w == workload::table || w == workload::mix || w == workload::contention ||
          w == workload::zipf;
 }
-/// Whether rank 0 is timed while the others wait for it.
+/// True if rank 0 is timed while the others wait for it.
 constexpr bool goes_in_rounds(workload w) {
   return w == workload::cascade || w == workload::dht_writer;
 }
 
-/// Whether a workload takes no lock.
+/// True if a workload takes no lock.
 constexpr bool takes_no_lock(workload w) {
   return w == workload::primitive || w == workload::stencil;
 }
 
-/// Whether only rank 0's operations are measured.
+/// True if only rank 0's operations are measured.
 constexpr bool measures_rank_0(workload w) { return goes_in_rounds(w) || w == workload::primitive; }
 
 struct run_plan {
@@ -90,7 +90,7 @@ struct run_plan {
   std::vector<std::uint32_t> nodes{};  ///< simulated: which ones; empty: the first
 };
 
-/// Which ranks issue operations that are measured, and in which roles. With dht and contention and
+/// The ranks that issue operations that are measured, and their roles. With dht and contention and
 /// several ranks, rank 0 only owns what the others access, as in the papers; with zipf and several
 /// nodes, all ranks of its node do nothing else. In rounds, and of primitives, only rank 0 is
 /// measured.

@@ -130,7 +130,7 @@ class run_results {
 
   /// The rank that writes the common results of the ranks that share this memory.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all ranks' results are here while they run.
+  /// True if all ranks' results are here while they run.
   [[nodiscard]] bool whole() const { return whole_; }
 
   [[nodiscard]] common_block& common() const { return *common_; }

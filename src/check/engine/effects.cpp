@@ -115,7 +115,7 @@ void engine::take_effect(rank_t f, int index, int choice, bool at_once) {
     if (p.kind != posted_kind::get) memory_->fence(p);
     for (int later = index + 1; later < state(f).posts; ++later) follow(f, later, index);
   }
-  // Who acknowledges the death comes after this (C46).
+  // A participant that acknowledges the death comes after this (C46).
   if (is_dead(f) || is_stopped(f)) memory_->complete(f, p, order_of(p.kind));
 }
 
@@ -235,7 +235,7 @@ void engine::run(step how) {
   if (!time_is_over && !grant_is_over &&
       !goes_on(f, how.choice)) {  // a wait, which a message ends for now
     take_message(f);
-    if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
+    if (s.next == action::rendezvous) --world_.all.arrived;  // the participant comes back
     s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
     return resume(f);
   }
@@ -309,7 +309,7 @@ void engine::run(step how) {
       const int last = s.posts - 1;
       take_effect(f, last, choice, true);
       if (s.posts > last && !s.post[static_cast<std::size_t>(last)].took_effect)
-        return;  // it has read, and writes in its next step
+        return;  // the operation has read, and writes in its next step
       break;
     }
     case action::receive:
@@ -389,7 +389,7 @@ void engine::carry_out(step s) {
   if ((flushed || drained) && can_run(s.fiber)) run({step::kind::run, s.fiber, 0});
 }
 
-// Whether taking `s` lets its fiber run, so that its stack changes.
+// True if taking `s` lets its fiber run, so that its stack changes.
 bool engine::resumes(step s) const {
   if (s.what == step::kind::run || s.what == step::kind::expire || s.what == step::kind::lapse)
     return true;

@@ -63,7 +63,7 @@ bool engine::nic_is_free(const posted& p) const {
   return true;
 }
 
-// Whether the participant's next action, which may write, can have that choice. A compare-swap that
+// True if the participant's next action, which may write, can have that choice. A compare-swap that
 // fails is a read.
 bool engine::can_change(rank_t f, int choice) const {
   const fiber_state& s = state(f);
@@ -76,7 +76,7 @@ bool engine::can_change(rank_t f, int choice) const {
          (s.next == action::post && s.post[s.posts - 1u].kind == posted_kind::get);
 }
 
-// Whether a wait ends that reads those messages.
+// True if a wait ends that reads those messages.
 bool engine::ends_wait(rank_t f, int choice) const {
   const fiber_state& s = state(f);
   if (s.test(memory_->peek(f, s.cell, choice % line_choice))) return true;
@@ -97,7 +97,7 @@ bool engine::can_run(rank_t f, int choice) const {
   return goes_on(f, choice) || (waits && choice == 0 && state(f).serves && memory_->inbox(f) != 0);
 }
 
-// Whether the participant's next action can happen with that choice; a wait may end without it, to
+// True if the participant's next action can happen with that choice; a wait may end without it, to
 // serve a message.
 bool engine::goes_on(rank_t f, int choice) const {
   const fiber_state& s = state(f);

@@ -40,7 +40,7 @@ struct port_orders {
   bool fence_at_flush = true;   ///< behind the puts and RMWs that it completes
   bool fence_at_get = true;     ///< between an earlier store and the get (C12)
 
-  /// Whether some operation neither acquires nor releases all that it could.
+  /// True if some operation neither acquires nor releases all that it could.
   [[nodiscard]] bool are_weak() const {
     return !(load.acquires && await.acquires && get.acquires && store.releases && put.releases &&
              cpu_rmw.acquires && cpu_rmw.releases && nic_rmw.acquires && nic_rmw.releases);
@@ -74,14 +74,14 @@ struct model {
 struct program {
   rma::topology machine = rma::topology::flat(1);
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
-  /// Whether a participant that dies now says that it holds exclusively; for a mortal lock.
+  /// True if a participant that dies now says that it holds exclusively; for a mortal lock.
   std::function<bool(const engine&, rank_t)> says_that_it_holds = nullptr;
-  /// Whether another participant may take a dead one's place. No participant writes to the dead
+  /// True if another participant may take a dead one's place. No participant writes to the dead
   /// one's queue nodes then.
   std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
-  /// Whether a participant says that it holds, exclusively or not.
+  /// True if a participant says that it holds, exclusively or not.
   std::function<bool(const engine&, rank_t)> says_that_it_holds_any = nullptr;
-  /// Whether a participant has the right to repair.
+  /// True if a participant has the right to repair.
   std::function<bool(const engine&, rank_t)> repairs = nullptr;
 };
 
@@ -132,13 +132,13 @@ class engine final : private rma::assertion_listener {
   void take(step s);
   [[nodiscard]] const std::optional<violation>& broken() const { return broken_; }
   [[nodiscard]] bool all_finished() const;
-  /// Whether a participant stands still because it has used up its retries: then the end is no
+  /// True if a participant stands still because it has used up its retries: then the end is no
   /// deadlock.
   [[nodiscard]] bool somebody_gave_up() const;
-  /// Whether some participant must go on by itself if scheduled; effects that no flush waits for
+  /// True if some participant must go on by itself if scheduled; effects that no flush waits for
   /// may never happen.
   [[nodiscard]] bool only_unflushed(std::span<const step> steps) const;
-  /// Whether no participant that can go no further had to: a stopped one holds.
+  /// True if no participant that can go no further had to: a stopped one holds.
   [[nodiscard]] bool all_are_excused() const;
   /// Why no participant can go on.
   [[nodiscard]] violation describe_deadlock() const;
@@ -150,7 +150,7 @@ class engine final : private rma::assertion_listener {
   /// receiver comes, a death becomes known. It is no duty (0) that an operation takes effect for
   /// which no flush waits, nor that a participant comes, nor that one dies.
   [[nodiscard]] std::uint64_t duty(step s) const;
-  /// Whether a participant is in a round and no duty is possible.
+  /// True if a participant is in a round and no duty is possible.
   [[nodiscard]] bool nobody_goes_on() const;
   /// A bit for each living participant that is in a round, between coming and having left, and a
   /// bit for each that releases.
@@ -189,7 +189,7 @@ class engine final : private rma::assertion_listener {
   void take(step s, undo& record, std::vector<std::byte>& images);
   void take_back(const undo& record, std::vector<std::byte>& images);
 
-  /// Whether stacks can be copied: not under a sanitizer. Otherwise a search re-executes.
+  /// True if stacks can be copied: not under a sanitizer. Otherwise a search re-executes.
   [[nodiscard]] static bool can_copy_stacks();
 
   /// Sets the limit of retries, for example to ask whether a fair schedule makes progress without
@@ -252,9 +252,9 @@ class engine final : private rma::assertion_listener {
   void serve(rank_t me, bool on) { state(me).serves = on; }
   /// In place of a target, for a wait with a lifeline that also ends at the deadline of a grant.
   static constexpr rank_t with_grant = 0;
-  /// Whether the last action returned because the deadline of a grant is over.
+  /// True if the last action returned because the deadline of a grant is over.
   [[nodiscard]] bool grant_was_over(rank_t me) const { return state(me).grant_was_over; }
-  /// Whether the last action returned because its deadline is over.
+  /// True if the last action returned because its deadline is over.
   [[nodiscard]] bool time_was_over(rank_t me) const { return state(me).time_was_over; }
   /// The message that the last action returned with; null if with none.
   [[nodiscard]] const rma::message* got(rank_t me) const;
@@ -356,9 +356,9 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] bool nothing_else_happens() const;
   void enabled_but_lapses(std::vector<step>& steps) const;
   [[nodiscard]] bool is_stopped(rank_t f) const { return (world_.all.stopped & 1u << f) != 0; }
-  /// Whether a stopped participant holds, or is in the middle of a repair.
+  /// True if a stopped participant holds, or is in the middle of a repair.
   [[nodiscard]] bool waits_for_a_stopped_holder() const;
-  /// Whether a participant that is in a round need not get on.
+  /// True if a participant that is in a round need not get on.
   [[nodiscard]] bool is_excused(rank_t f) const;
   void stop(rank_t f);
   void leave_what_was_posted(rank_t f, action as);

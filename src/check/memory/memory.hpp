@@ -41,11 +41,11 @@ class memory {
 
   /// All cells hold 0, and every participant has seen that.
   virtual void start(int participants) = 0;
-  /// Whether a store waits in a buffer of its participant (fiber_state::buffer) until a step makes
+  /// True if a store waits in a buffer of its participant (fiber_state::buffer) until a step makes
   /// it visible. If not, the store is a step of the participant.
   [[nodiscard]] virtual bool buffers_stores() const = 0;
 
-  /// Whether an RMW and a flush order nothing by themselves, so that a port needs a fence behind
+  /// True if an RMW and a flush order nothing by themselves, so that a port needs a fence behind
   /// them.
   [[nodiscard]] virtual bool needs_fences() const = 0;
 
@@ -54,7 +54,7 @@ class memory {
   /// The number of messages that a read can return.
   [[nodiscard]] virtual int choices(rank_t f, cell_id cell) const = 0;
   [[nodiscard]] virtual word peek(rank_t f, cell_id cell, int choice) const = 0;
-  /// Whether a write can come right behind that message.
+  /// True if a write can come right behind that message.
   [[nodiscard]] virtual bool is_free(cell_id cell, int choice) const = 0;
   virtual word read(rank_t f, cell_id cell, int choice, order how) = 0;
   /// Writes right behind that message. Returns whether the cell's newest value changes, as do the
@@ -65,7 +65,7 @@ class memory {
   virtual void fence(rank_t f) = 0;
   /// The participant's compare-swap of the CPU may fail, and is a read then.
   virtual void may_only_read(rank_t f, cell_id cell) = 0;
-  /// Whether a fence adds nothing to what other participants may see. Such a fence loses nothing if
+  /// True if a fence adds nothing to what other participants may see. Such a fence loses nothing if
   /// it comes at once: later ones let their participant read fewer messages.
   [[nodiscard]] virtual bool fence_is_private(rank_t f) const = 0;
 
@@ -102,7 +102,7 @@ class memory {
 
   /// The participant has used the data, alone (`exclusive`) or beside others.
   virtual void mark(rank_t f, bool exclusive) = 0;
-  /// Whether the participant has seen all uses that exclude its own.
+  /// True if the participant has seen all uses that exclude its own.
   [[nodiscard]] virtual bool has_seen(rank_t f, bool exclusive) = 0;
 
   // ---- for the engine ----

@@ -109,8 +109,8 @@ class views_memory final : public memory {
     std::uint16_t locations = 0;
     std::uint16_t messages = 0;
     std::uint16_t stride = 0;                     ///< bytes of a view
-    std::uint16_t views = 0;                      ///< those in use have numbers below this
-    std::array<view_id, most_fibers> acquired{};  ///< what an acquire fence would add …
+    std::uint16_t views = 0;                      ///< the views in use have numbers below this
+    std::array<view_id, most_fibers> acquired{};  ///< the view that an acquire fence would add …
     std::array<view_id, most_fibers> released{};  ///< … and what the last fence released
     std::array<std::uint8_t, most_fibers> letters{};
     std::array<std::array<view_id, most_letters>, most_fibers> letter{};
@@ -140,7 +140,7 @@ class views_memory final : public memory {
     return count(l) - 1 - static_cast<std::size_t>(choice);
   }
 
-  // What participants do with a location, as far as it has been learned.
+  // The uses that participants make of a location, as far as it has been learned.
   struct uses {
     std::array<std::uint8_t, most_locations + stride_unit>
         skips{};  ///< 0 of those that the participant reads

@@ -55,7 +55,7 @@ struct posted {
   bool took_effect;
   bool half;           ///< a RMW that has read and not yet written (without report_mixed only)
   std::uint8_t after;  ///< stores of the participant that must be visible first
-  std::uint8_t view;   ///< what the participant has seen, by the memory's number; 0: nothing
+  std::uint8_t view;   ///< the view of the participant, by the memory's number; 0: nothing
   cell_id cell;
   rank_t target;
   word a;
@@ -145,7 +145,7 @@ struct fiber_state {
 };
 static_assert(std::is_trivially_copyable_v<fiber_state>);
 
-/// Whether a participant is in, waits, …, for the properties.
+/// The stage of a participant: in, waiting, …, for the properties.
 enum class stage : std::uint8_t { outside, acquiring, waiting, inside, inside_shared, releasing };
 
 /// The rest of the state, which a step of one participant can change for the others.

@@ -1,4 +1,4 @@
-// Whether a fair schedule makes progress from a state.
+// A check that a fair schedule makes progress from a state.
 #pragma once
 
 #include <optional>

@@ -77,12 +77,13 @@ class depth_first {
       take(s);
       if ((++found.transitions & 0x3fff) == 0 && out_of_time(found)) return false;
       if (engine_.broken()) {
-        if (engine_.learned() != learned) return false;  // it is found again
+        if (engine_.learned() != learned) return false;  // the search finds it again
         found.broken = engine_.broken();
         make_schedule(found);
         return finish(found);
       }
-      // What was learned late is hardly the last: the search first learns more for as long again.
+      // A use that was learned late is hardly the last: the search first learns more for as long
+      // again.
       if (engine_.learned() != learned) {
         if (until_.re_execute) return false;  // steps are not the same any more
         if (starts_over_at == 0) starts_over_at = 2 * found.transitions + 1'000;

@@ -162,9 +162,9 @@ class unending {
   }
 
   [[nodiscard]] bool any() const { return any_; }
-  /// Whether the state is in a fair part.
+  /// True if the state is in a fair part.
   [[nodiscard]] bool is_fair(number state) const { return part_[state] != nobody; }
-  /// Whether two states are in the same fair part.
+  /// True if two states are in the same fair part.
   [[nodiscard]] bool together(number a, number b) const {
     return is_fair(a) && part_[a] == part_[b];
   }

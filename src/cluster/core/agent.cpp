@@ -240,7 +240,7 @@ void agent::receive(instant now, const message& what, effects& out) {
 /// Handles what this agent has sent to itself.
 void agent::finish(instant now, effects& out) {
   std::deque<message> mine;
-  std::size_t others = 0;  // those before it are for other agents
+  std::size_t others = 0;  // messages before it are for other agents
   const auto take_mine = [&] {
     const auto to_self = std::stable_partition(
         out.messages.begin() + static_cast<std::ptrdiff_t>(others), out.messages.end(),

@@ -83,7 +83,7 @@ class agent final : public agent_events {
   bool retires_ = false;
   bool gives_back_ = false;        // in this epoch, as it retires
   std::set<std::string> untaken_;  // of that: what its home has not taken yet
-  std::set<member_id> done_;       // those that have sent claims_done in this epoch
+  std::set<member_id> done_;       // the members that have sent claims_done in this epoch
   std::deque<message> of_later_;   // messages of epochs that this agent has not read
   unused_names unused_;
   token forgotten_;             // the greatest one of the names that this home has forgotten

@@ -89,7 +89,7 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
                       host_words& words, outbox& out) {
   if (exclusive_ == from) {
     exclusive_.reset();
-    // (!) What an exclusive owner says replaces what the home knew. Its claim may have said that
+    // (!) The word of an exclusive owner replaces what the home knew. Its claim may have said that
     // nobody died while a holder was inside that died later, or left.
     last_ = what.last;
     died_ = what.died;

@@ -75,13 +75,13 @@ class home {
   [[nodiscard]] bool has_enough(const waiting& head) const;
   [[nodiscard]] std::vector<member_id> in_the_way(const waiting& head) const;
   void grant_head(const epoch_value& now, host_words& words, outbox& out);
-  /// Whether the witness knows, or there is no witness. Else the witness is told.
+  /// True if the witness knows, or there is no witness. Else the witness is told.
   [[nodiscard]] bool is_witnessed(outbox& out);
   void confirm(member_id giver, outbox& out);
   void revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out);
   void store(const epoch_value& now, host_words& words) const;
   [[nodiscard]] bool is_in_doubt(const epoch_value& now) const;
-  /// Whether the home of the name in some epoch after `since` is gone, and what it knew with it.
+  /// True if the home of the name in some epoch after `since` is gone, and what it knew with it.
   [[nodiscard]] bool former_home_is_gone(const epoch_value& now, epoch_number since) const;
 
   std::string name_;
@@ -98,7 +98,7 @@ class home {
   enum class witness_state : std::uint8_t { no, asked, yes };
   std::optional<member_id> witness_;
   witness_state witness_knows_ = witness_state::no;
-  std::vector<member_id> unconfirmed_;  // they have given back, and told of a death
+  std::vector<member_id> unconfirmed_;  // hosts that have given back, and told of a death
   // The owners that were sent a revoke(shared), and those that were sent a revoke(exclusive).
   std::set<member_id> revoked_for_shared_;
   std::set<member_id> revoked_for_exclusive_;

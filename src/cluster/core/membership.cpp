@@ -14,8 +14,8 @@ void membership::submit(instant now, transaction what, purpose why, effects& out
   out.transactions.push_back({numbers_, std::move(what)});
 }
 
-/// Whether a transaction without an answer was carried out is not guessed: the next answer shows
-/// all keys.
+/// The agent does not guess if a transaction without an answer was carried out: the next answer
+/// shows all keys.
 void membership::drop_own() {
   if (own_ && own_->why == purpose::renewal) is_unanswered_ = true;
   own_.reset();
@@ -193,7 +193,7 @@ void membership::decide_as_member(instant now, purpose asked, effects& out) {
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && mine->evicted) is_evicted_ = true;
   if (is_there && mine->member->changed != my_key_ && retires_ && is_the_one_registered(mine))
-    my_key_ = mine->member->changed;  // it was written with `retires`, and the answer was lost
+    my_key_ = mine->member->changed;  // the key was written with `retires`, and the answer was lost
   // The key is gone, or is not the one that this incarnation registered.
   if (!is_there || mine->member->changed != my_key_) return come_back(now, out);
   const revision beat = mine->beat ? mine->beat->changed : 0;
@@ -477,7 +477,7 @@ std::vector<member_id> membership::missing(instant now) const {
   return found;
 }
 
-/// Whether etcd has the member's key. The epoch also names a member whose key was deleted.
+/// True if etcd has the member's key. The epoch also names a member whose key was deleted.
 bool membership::has_key(member_id id) const {
   const member_keys* const at = latest_->find(id);
   return at != nullptr && at->member;
@@ -494,7 +494,7 @@ std::vector<member_id> membership::unheard_members(instant now) const {
   return found;
 }
 
-/// Whether the key of this member of the epoch has been gone for longer than any deadline lasts.
+/// True if the key of this member of the epoch has been gone for longer than any deadline lasts.
 bool membership::is_lost(instant now, member_id id) const {
   const auto since = lost_.find(id);
   return since != lost_.end() && now - since->second >= times_.ttl;

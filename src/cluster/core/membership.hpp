@@ -55,7 +55,7 @@ class membership {
   /// The agent has moved to the epoch.
   void has_moved(instant now, const epoch_value& to);
 
-  /// Whether the host has become another incarnation since the last call.
+  /// True if the host has become another incarnation since the last call.
   [[nodiscard]] bool take_new_incarnation() { return std::exchange(is_new_incarnation_, false); }
   /// The time before which the host does not join, if it was evicted again and again.
   [[nodiscard]] instant stays_away_until() const { return may_join_at_; }

@@ -153,8 +153,8 @@ std::optional<claim> owner::claim_of(const std::string& name, const host_words& 
   const ownership word = words.ownership_of(name);
   if (word.incarnation != words.incarnation()) return std::nullopt;
   const state now = words.state_of(name);
-  // (!) What was given back without `taken` is claimed as well: the home may have died before it
-  // got it.
+  // (!) A name that was given back without `taken` is claimed as well: the home may have died
+  // before it got it.
   if (word.owned == mode::none && now.last == token{}) return std::nullopt;
   return claim{word.owned, now.last, now.died};
 }

@@ -8,7 +8,7 @@
 namespace lockflight::cluster {
 namespace {
 
-/// Whether `later` has the same homes, and the same of them are gone. A home that has no record of
+/// True if `later` has the same homes, and the same of them are gone. A home that has no record of
 /// an epoch after the earlier one has none of an epoch after the later one either, so it is in
 /// doubt by `later` whenever it is in doubt by the other.
 bool says_the_same(const past_epoch& earlier, const past_epoch& later) {

@@ -76,7 +76,7 @@ struct past_epoch {
   bool has_leavers = false;
   bool operator==(const past_epoch&) const = default;
 
-  /// Whether a death in a name whose home is among the `gone` may be unknown to all living members:
+  /// True if a death in a name whose home is among the `gone` may be unknown to all living members:
   /// the name's owner, or the witness of a home that owned it itself, may be gone too. So the first
   /// holder of each such name is told of a death, until an operator ends the doubt.
   [[nodiscard]] bool leaves_doubt() const {

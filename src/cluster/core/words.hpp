@@ -76,7 +76,7 @@ class host_words {
   virtual bool swap_ownership(const std::string& name, ownership before, ownership after) = 0;
   [[nodiscard]] virtual state state_of(const std::string& name) const = 0;
   virtual bool swap_state(const std::string& name, state before, state after) = 0;
-  /// Whether the name has words. Those of another name are as if they were empty, and are made when
+  /// True if the name has words. Those of another name are as if they were empty, and are made when
   /// something else is written there.
   [[nodiscard]] virtual bool has_name(const std::string& name) const = 0;
   /// All names that have words.

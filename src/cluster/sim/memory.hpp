@@ -22,7 +22,7 @@ class memory final : public host_words {
   std::function<void()> on_header;
   /// Called after a record has been stored.
   std::function<void(const std::string& name, const record& what)> on_record;
-  /// Whether no client has the host lock of the name or waits for it.
+  /// True if no client has the host lock of the name or waits for it.
   std::function<bool(const std::string& name)> is_lock_free = [](const std::string&) {
     return true;
   };

@@ -63,7 +63,7 @@ void observer::enter_exclusively(const std::string& name, history& of, const hol
   if (valid)
     of.open = who.client;
   else
-    of.may_be_told = true;  // it is inside, and may stay or die there
+    of.may_be_told = true;  // the holder is inside, and may stay or die there
 }
 
 void observer::leaves(const std::string& name, int client, true_time now, bool calm) {

@@ -66,7 +66,7 @@ struct plan {
   return 4 * times.ttl + times.longest_absence;
 }
 
-/// Whether hosts or links fail, and not etcd, the network as a whole or clients alone.
+/// True if hosts or links fail, and not etcd, the network as a whole or clients alone.
 [[nodiscard]] bool is_of_hosts(fault_kind kind);
 
 [[nodiscard]] plan make_plan(std::uint64_t seed);

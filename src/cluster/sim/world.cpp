@@ -114,7 +114,7 @@ void world::set_stopped(host& h, int by) {
   if (h.stops == 0) drain(h);
 }
 
-/// Whether nothing is wrong and all agents know it: from here on no false alarm is due to the past.
+/// True if nothing is wrong and all agents know it: from here on no false alarm is due to the past.
 bool world::is_calm() const {
   if (faults_now_ != 0 || !etcd_.now()->epoch) return false;
   const epoch_value& epoch = etcd_.now()->epoch->what;

@@ -196,7 +196,7 @@ class world {
   etcd etcd_;
   observer observer_;
   std::vector<std::string> names_;
-  std::set<identity> left_;  // those that have taken their own keys away
+  std::set<identity> left_;  // the hosts that have taken their own keys away
   int numbers_of_clients_ = 0;
   int generations_ = 0;
   beat_number numbers_of_beats_ = 0;

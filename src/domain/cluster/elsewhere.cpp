@@ -46,7 +46,7 @@ std::string unescaped(std::string_view text) {
   return made;
 }
 
-/// Whether root or the owner of the domain file listens: in a folder that all can write to, another
+/// True if root or the owner of the domain file listens: in a folder that all can write to, another
 /// user could have put the socket there.
 bool is_trusted(int fd, const domain_file& file) {
   ucred by{};

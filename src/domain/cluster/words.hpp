@@ -72,7 +72,7 @@ struct state_word : rma::packed<state_word> {
   return cluster::instant{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
-/// Whether this process and the agent of its host are in different time namespaces. False if one of
+/// True if this process and the agent of its host are in different time namespaces. False if one of
 /// the two does not know its own.
 [[nodiscard]] bool reads_other_clock(const domain_file& file);
 /// Throws domain_error (system) if reads_other_clock(): this process would take the deadline for an
@@ -111,7 +111,7 @@ class words_in_file {
     rma::word expected = bits_of(before);
     return state_->compare_exchange_strong(expected, bits_of(after));
   }
-  /// Whether other hosts do not need the name, so that it may be removed.
+  /// True if other hosts do not need the name, so that it may be removed.
   [[nodiscard]] bool are_unused() const {
     const cluster::ownership owned = get_ownership();
     return owned.owned == cluster::mode::none && owned.wanted == cluster::mode::none &&

@@ -117,7 +117,7 @@ std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) 
   constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
   return of_processes + of_time * apart;
 }
-/// Whether /proc is that of our namespace of processes: it has our own number for us, and is not
+/// True if /proc is that of our namespace of processes: it has our own number for us, and is not
 /// that of an outer namespace, which has a number of its own for us. An inner namespace, or one
 /// beside ours, does not see us. The result is false if /proc is another machine's, or no /proc.
 bool is_proc_ours() noexcept {

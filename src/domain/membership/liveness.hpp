@@ -26,7 +26,7 @@ struct thread_identity {
     return {static_cast<std::int32_t>(owner >> 22 & number),
             static_cast<std::int32_t>(owner & number), born};
   }
-  /// Whether a thread of that owner() is of these namespaces. False if `space` is 0.
+  /// True if a thread of that owner() is of these namespaces. False if `space` is 0.
   [[nodiscard]] static bool is_of(std::uint64_t space, std::uint64_t owner) {
     return space != 0 && owner >> space_at == (space << space_at) >> space_at;
   }
@@ -55,14 +55,14 @@ enum class extent : std::uint8_t { thread, process };
 [[nodiscard]] std::uint64_t our_space() noexcept;
 /// The result of our_space() at most a tenth of a second ago: for the display of many slots only.
 [[nodiscard]] std::uint64_t recent_space() noexcept;
-/// Whether a thread of that owner() has its number in our namespace of processes. Reads /proc if
+/// True if a thread of that owner() has its number in our namespace of processes. Reads /proc if
 /// the namespaces differ. For display only: the result is false if /proc does not say.
 [[nodiscard]] bool is_numbered_here(std::uint64_t owner) noexcept;
 /// The life of a thread of our namespaces, or of its process. Reads a file of /proc, some
 /// microseconds. A thread that is ending counts as gone: it runs no more instructions of its
 /// program.
 [[nodiscard]] life life_of(const thread_identity& who, extent what) noexcept;
-/// Whether a thread of that number is there: one system call. A process that has ended and was not
+/// True if a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.
 [[nodiscard]] bool is_there(const thread_identity& who) noexcept;
 

@@ -80,16 +80,16 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     // Acquire: with this state we see all stores of the dead participant.
     return file_.slot(file_.slot_of(rank)).state() == slot_state::dead;
   }
-  /// Whether the slot is free: all its records are idle then.
+  /// True if the slot is free: all its records are idle then.
   [[nodiscard]] bool is_absent(rma::rank_t rank) const {
     return file_.slot(file_.slot_of(rank)).state() == slot_state::free;
   }
-  /// Whether the dead participant had said that it had nothing left to do under its locks.
+  /// True if the dead participant had said that it had nothing left to do under its locks.
   [[nodiscard]] bool had_finished(rma::rank_t rank) const {
     const domain_slot_page& s = file_.slot(file_.slot_of(rank));
     return s.finished.load(std::memory_order_relaxed) == s.life_now().incarnation;
   }
-  /// Whether the participant left by itself, and did not die.
+  /// True if the participant left by itself, and did not die.
   [[nodiscard]] bool had_left(rma::rank_t rank) const {
     return has_left(file_.slot(file_.slot_of(rank)));
   }

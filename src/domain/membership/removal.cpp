@@ -97,7 +97,7 @@ bool remove_domain(const domain_place& at, bool force, own_slot own, end_of_file
   mark.stays();
   try {
     if (file) then(*file), wake_all(*file);
-  } catch (const domain_error&) {  // it is damaged, and removed
+  } catch (const domain_error&) {  // the file is damaged, and removed
   }
   drop_folder(at);
   return true;

@@ -11,7 +11,7 @@
 
 namespace lockflight::detail {
 
-/// Whether no thread may take a slot, because a process removes the domain or has removed it.
+/// True if no thread may take a slot, because a process removes the domain or has removed it.
 [[nodiscard]] bool is_removed(const domain_file& file);
 /// The process that has marked the domain last.
 [[nodiscard]] int remover_of(const domain_file& file);

@@ -86,7 +86,7 @@ bool has_other_copy_of_us(const domain_file& file) {
   return mappings_of(getpid(), file.address()).value_or(2) > 1;
 }
 
-// Whether an earlier image of this process had the slot, or an earlier process of its number.
+// True if an earlier image of this process had the slot, or an earlier process of its number.
 bool is_of_earlier_image(const domain_file& file, const domain_slot_page& s,
                          const thread_identity& who) {
   const bool is_known = s.image_of.load(std::memory_order_acquire) == s.life_now().incarnation;
@@ -103,7 +103,7 @@ bool guarded_lives(const domain_file& file, int slot) {
   return file.is_guard_locked(slot).value_or(true);
 }
 
-// Whether the thread lives that was the slot's owner when we read it.
+// True if the thread lives that was the slot's owner when we read it.
 bool owner_lives(const domain_file& file, int slot, std::uint64_t owner, thoroughness how) {
   if (is_counted_death(owner)) return false;
   const domain_slot_page& s = file.slot(slot);
@@ -233,7 +233,7 @@ bool with_byte(domain_file& file, int slot, What what) {
   return keeps;
 }
 
-// Whether the slot can be cleaned: its owner has ended, and nothing of it is needed any more.
+// True if the slot can be cleaned: its owner has ended, and nothing of it is needed any more.
 bool is_left(domain_file& file, int slot, std::uint64_t owner) {
   domain_slot_page& s = file.slot(slot);
   const slot_life its = s.life_now();

@@ -52,9 +52,9 @@ bool examine(domain_file& file, int slot, thoroughness how);
 void examine_all(domain_file& file);
 /// Frees a dead slot whose records are idle. False if another thread does so.
 bool free_slot(domain_file& file, int slot);
-/// Whether the slot is that of a thread that has left, and not died.
+/// True if the slot is that of a thread that has left, and not died.
 [[nodiscard]] bool has_left(const domain_slot_page& slot);
-/// Whether all records of the slot are idle.
+/// True if all records of the slot are idle.
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);
 /// From now on the slot's participant lives as long as that process does, too. Processes of other
@@ -66,7 +66,7 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
 /// The command of this process.
 [[nodiscard]] std::string command_of_process();
-/// Whether the numbers of the slot's processes are those of another namespace of processes.
+/// True if the numbers of the slot's processes are those of another namespace of processes.
 [[nodiscard]] bool has_foreign_pid(const domain_file& file, int slot);
 /// "process 4711", or "process 7 of another PID namespace".
 [[nodiscard]] std::string process_text(const domain_file& file, int slot);

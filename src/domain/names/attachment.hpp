@@ -32,14 +32,14 @@ class attachment {
   [[nodiscard]] int slot() const { return slot_; }
   [[nodiscard]] domain_participant& me() { return me_; }
   [[nodiscard]] domain_port& port() { return port_; }
-  /// Whether the attachment is this thread's, not one of a parent process, and not over.
+  /// True if the attachment is this thread's, not one of a parent process, and not over.
   [[nodiscard]] bool is_ours() const {
     // Relaxed: no thread reads its own number here before it has stored it.
     return thread_.load(std::memory_order_relaxed) == thread_number && image_ == known_image();
   }
-  /// Whether the thread has ended, or is one of a parent of this process.
+  /// True if the thread has ended, or is one of a parent of this process.
   [[nodiscard]] bool is_over() const;
-  /// Whether the thread is one of a parent of this process, which had not ended when the process
+  /// True if the thread is one of a parent of this process, which had not ended when the process
   /// was made.
   [[nodiscard]] bool is_of_parent() const;
   /// Ends the attachment. Locks that the thread still holds, and calls that are half done, are left

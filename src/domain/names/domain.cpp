@@ -89,7 +89,8 @@ std::chrono::nanoseconds domain::time_to_live() const {
 std::chrono::nanoseconds domain::cut_off_for() const {
   if (!is_of_cluster()) return std::chrono::nanoseconds(0);
   const cluster::instant deadline = file_->cluster().deadline;
-  if (deadline <= 0) return std::chrono::nanoseconds::max();  // it is not a member yet, or again
+  if (deadline <= 0)
+    return std::chrono::nanoseconds::max();  // the host is not a member yet, or again
   const cluster::instant ago = detail::boot_time() - deadline;
   return std::chrono::microseconds(std::max<cluster::instant>(ago, 0));
 }

@@ -58,7 +58,7 @@ const char* forget_units(attachment& by, std::string_view name, const found_lock
   return nullptr;
 }
 
-/// Whether the name's work counts as done at present, by the wall clock, which its users go by.
+/// True if the name's work counts as done at present, by the wall clock, which its users go by.
 bool is_done_now(const domain_file& file, std::uint32_t line) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);

@@ -105,7 +105,7 @@ class one_lock final : public handle {
   [[nodiscard]] domain_file& file() const { return *file_; }
   /// The port of this thread, once the handle has acquired.
   [[nodiscard]] domain_port& port() const { return me_->port(); }
-  /// Whether an attempt needs no other host.
+  /// True if an attempt needs no other host.
   [[nodiscard]] bool is_at_hand() const;
 
  private:
@@ -160,8 +160,8 @@ class one_lock final : public handle {
   std::shared_ptr<lock_in_use> joined_;  // of another handle, by which this one shares; or null
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
-  std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
-  bool is_stale_ = false;           // it has not
+  std::uint64_t check_at_ns_ = 0;   // when to look if the domain still has its name
+  bool is_stale_ = false;           // the domain has lost its name
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;

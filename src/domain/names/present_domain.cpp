@@ -28,7 +28,8 @@ std::shared_ptr<domain_file> open_present_domain(const domain_file& former,
   auto there = open_file_of_same_name(former);
   // This process is another user's by now, or has another root: it is not the same domain.
   if (there->place().path != former.place().path) former.throw_removed();
-  if (!there->is_current()) return there;  // it has been removed since, and the caller asks again
+  if (!there->is_current())
+    return there;  // the domain has been removed since, and the caller asks again
   constexpr std::uint64_t ms = 1'000'000;
   const std::uint64_t at_most = shm::detail::ns_from_now(10'000 * ms);
   // An attempt waits, too, since a remover takes microseconds.

@@ -47,7 +47,7 @@ inline void unlock_byte(int fd, off_t offset) {
   short type = F_UNLCK;
   static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));
 }
-/// Whether another open file has locked the byte; nothing if the kernel does not say.
+/// True if another open file has locked the byte; nothing if the kernel does not say.
 [[nodiscard]] inline std::optional<bool> is_byte_locked(int fd, off_t offset) {
   short type = F_WRLCK;
   if (of_byte::call(fd, offset, F_OFD_GETLK, type) != 0) return std::nullopt;

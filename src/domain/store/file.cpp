@@ -124,7 +124,7 @@ class new_file {
   new_file(const new_file&) = delete;
   new_file& operator=(const new_file&) = delete;
 
-  /// Whether the file could be made; errno says why not.
+  /// True if the file could be made; errno says why not.
   explicit operator bool() const { return static_cast<bool>(file_); }
   [[nodiscard]] int get() const { return file_.get(); }
   [[nodiscard]] descriptor release() { return std::move(file_); }

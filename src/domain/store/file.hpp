@@ -43,7 +43,7 @@ class domain_file {
 
   [[nodiscard]] domain_header& header() const { return *at<domain_header>(0); }
   [[nodiscard]] cluster_header& cluster() const { return *at<cluster_header>(cluster_at); }
-  /// Whether this is a host's file of a cluster's domain.
+  /// True if this is a host's file of a cluster's domain.
   [[nodiscard]] bool is_of_cluster() const { return is_cluster_name(where_.name); }
   [[nodiscard]] domain_class& of_class(std::uint32_t i) const {
     return at<domain_class>(classes_at)[i];
@@ -100,13 +100,13 @@ class domain_file {
   void make_room_for_slot(int number);
   void make_room_for_lines(std::uint32_t end_line);
 
-  /// Whether another open file may have locked the byte that stands for the slot. Locks of this
+  /// True if another open file may have locked the byte that stands for the slot. Locks of this
   /// process itself do not count. Nothing if the kernel does not say.
   [[nodiscard]] std::optional<bool> is_slot_locked(int number) const;
   /// Locks the slot's byte. False if another open file has locked it. Throws domain_error (system).
   [[nodiscard]] bool lock_slot(int number);
   void unlock_slot(int number);
-  /// Whether this process has locked the slot's byte.
+  /// True if this process has locked the slot's byte.
   [[nodiscard]] bool has_locked_slot(int number) const {
     static_cast<void>(image());  // a child has locked nothing yet
     return locked_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
@@ -118,14 +118,14 @@ class domain_file {
   /// is locked that stands for what the slot's participant guards.
   void lock_guard(int number, std::uint32_t incarnation) const noexcept;
   [[nodiscard]] std::optional<bool> is_guard_locked(int number) const;
-  /// Whether a process has the right to remove the file (removal_right).
+  /// True if a process has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
   /// Called by the agent of a cluster's domain. True if the agent is the only one on this host; it
   /// is so as long as this process lives. Throws domain_error (system).
   [[nodiscard]] bool lock_as_agent();
-  /// Whether this process is the agent.
+  /// True if this process is the agent.
   [[nodiscard]] bool is_agent() const { return is_agent_; }
-  /// Whether another process is the agent.
+  /// True if another process is the agent.
   [[nodiscard]] bool has_agent() const;
   /// The address at which this process maps the file's first page.
   [[nodiscard]] const void* address() const { return head_; }
@@ -133,7 +133,7 @@ class domain_file {
   /// Throws domain_error (damaged) if another process has made the file shorter, or has written
   /// over the words that never change. Called where time does not matter.
   void check() const;
-  /// Whether the file still has its path, as far as this process can know.
+  /// True if the file still has its path, as far as this process can know.
   [[nodiscard]] bool is_current() const;
   [[noreturn]] void throw_damaged(const std::string& how) const;
   [[noreturn]] void throw_removed() const;

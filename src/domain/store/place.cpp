@@ -53,7 +53,7 @@ const char* chosen_folder() {
   return given;
 }
 
-/// Whether root's domains lie in /run: they do if /run is memory. Only root can write to /run, so
+/// True if root's domains lie in /run: they do if /run is memory. Only root can write to /run, so
 /// no other user can take root's place there.
 bool root_has_run() {
   struct stat s {};

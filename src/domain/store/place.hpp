@@ -60,7 +60,7 @@ class removal_right {
   /// Takes the right for the file that is there now. Throws domain_error (held) if another process
   /// has had the right for a second, and as open_place does.
   explicit removal_right(const domain_place& at);
-  /// Whether there is a file.
+  /// True if there is a file.
   explicit operator bool() const { return static_cast<bool>(file_); }
   /// Takes the path away. False if a process that is no remover has done so. Throws domain_error
   /// (system).

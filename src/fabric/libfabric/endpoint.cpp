@@ -62,7 +62,7 @@ infos without_layer(infos found) {
   return found;
 }
 
-/// Whether the endpoint has the operations of a link; a provider may say that it has FI_ATOMIC and
+/// True if the endpoint has the operations of a link; a provider may say that it has FI_ATOMIC and
 /// have none.
 bool has_atomics(fid_ep* endpoint) {
   std::size_t count = 0;
@@ -71,7 +71,7 @@ bool has_atomics(fid_ep* endpoint) {
          fi_compare_atomicvalid(endpoint, FI_UINT64, FI_CSWAP, &count) == 0 && count > 0;
 }
 
-/// Whether a card does a provider's atomic operations. libfabric does not say so. In the sources of
+/// True if a card does a provider's atomic operations. libfabric does not say so. In the sources of
 /// its providers it is so of Slingshot's alone; the others have the target's software do them.
 bool card_does_atomics(const fi_info& of) {
   return std::string_view(of.fabric_attr->prov_name) == "cxi";

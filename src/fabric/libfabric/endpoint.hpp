@@ -97,7 +97,7 @@ class endpoint final : public wired::detail::transport {
   std::vector<fi_addr_t> peers_;  // [rank]
   int rank_ = -1;
   std::span<std::atomic<rma::word>> cells_;  // of this rank, which others operate on
-  bool exposes_ = false;                     // whether others may operate on cells of this rank
+  bool exposes_ = false;                     // others may operate on cells of this rank
   answer_taker* taker_ = nullptr;
   std::vector<std::deque<packet>> queued_;  // [rank]: what libfabric has not taken yet
   std::size_t queued_count_ = 0;

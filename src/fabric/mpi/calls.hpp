@@ -19,7 +19,7 @@ namespace lockflight::mpi::detail {
 /// OMPI_MCA_osc for Open MPI 4.1 where its own choice fails (environment.cpp).
 inline constexpr const char* osc_that_works = "sm,pt2pt";
 
-/// Whether the MPI is Open MPI 4, some of whose faults the fabric avoids. The library decides, not
+/// True if the MPI is Open MPI 4, some of whose faults the fabric avoids. The library decides, not
 /// mpi.h: a program that was compiled for Open MPI 4 runs on Open MPI 5 as well.
 [[nodiscard]] inline bool is_open_mpi_4() {
 #if defined(OPEN_MPI)

@@ -29,7 +29,7 @@ constinit bool is_ending = false;
 constinit void* first_complete = nullptr;
 clock::time_point since;
 
-/// Whether a rank may be on another host. The launcher of MPICH says how many are on this one.
+/// True if a rank may be on another host. The launcher of MPICH says how many are on this one.
 [[nodiscard]] bool may_have_other_hosts() {
   const char* const here = std::getenv("MPI_LOCALNRANKS");
   int ranks = 0;
@@ -37,7 +37,7 @@ clock::time_point since;
   return here == nullptr || std::strtol(here, nullptr, 10) != ranks;
 }
 
-/// Whether MPICH is to make progress once more before it may see that a request is complete.
+/// True if MPICH is to make progress once more before it may see that a request is complete.
 [[nodiscard]] bool is_to_go_on(void* complete) {
   if (first_complete == nullptr) {
     first_complete = complete;

@@ -15,7 +15,7 @@ namespace lockflight::mpi::detail {
 
 using fabric::remote_kind;
 
-/// Whether MPI_Win_flush spins without yielding. Open MPI yields by itself where mpirun finds more
+/// True if MPI_Win_flush spins without yielding. Open MPI yields by itself where mpirun finds more
 /// ranks than cores, and its operations with a request take several times as long then.
 #if defined(OPEN_MPI)
 constexpr bool spins_in_flush = false;

@@ -87,7 +87,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   if (in_parts && punch(mine_, bytes_)) zero_from_ = 0;
   if (in_parts) new (mine_ - sizeof(bells)) bells;
 
-  // Which ranks are on this node, and in which order.
+  // The ranks that are on this node, in their order.
   base_.assign(static_cast<std::size_t>(all.size()), nullptr);
   std::vector<int> neighbours(static_cast<std::size_t>(node.size()));
   const int me = all.rank();

@@ -8,7 +8,7 @@
 
 namespace lockflight::mpi::detail {
 
-/// Which read-modify-writes lost no update while all ranks of `all` did them on one word.
+/// The read-modify-writes that lost no update while all ranks of `all` did them on one word.
 struct atomicity {
   bool fetch_add = false;
   bool compare_swap = false;
@@ -18,7 +18,7 @@ struct atomicity {
 /// Collective; the same on all ranks. Some milliseconds.
 [[nodiscard]] atomicity try_atomics(const communicator& all);
 
-/// Whether the last rank's operations on the first rank's memory complete while the first rank
+/// True if the last rank's operations on the first rank's memory complete while the first rank
 /// computes. Collective, the same on all ranks; some milliseconds.
 [[nodiscard]] bool answers_while_computing(const communicator& all);
 

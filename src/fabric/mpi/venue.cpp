@@ -26,7 +26,7 @@ void refuse_broken_component(const communicator& all) {
         "machine (accepted: OMPI_MCA_osc=sm,pt2pt in the environment of mpirun)");
 }
 
-/// Whether `holds` is true of all ranks of `those`, by their ranks in `whole`.
+/// True if `holds` is true of all ranks of `those`, by their ranks in `whole`.
 template <class Holds>
 [[nodiscard]] bool all_of(const communicator& those, const communicator& whole, Holds holds) {
   std::vector<int> ranks(static_cast<std::size_t>(those.size()));

@@ -1,4 +1,4 @@
-// Whether a run's machine fits a launch over hosts, and how its ranks wait.
+// Checks that a run's machine fits a launch over hosts, and how its ranks wait.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ struct world {
   /// Gathers `words` words of each rank, by rank.
   [[nodiscard]] std::vector<std::uint64_t> collect(const std::uint64_t* mine, std::size_t words);
 
-  symmetric desk_;  // what meet() and end_run() use
+  symmetric desk_;  // memory for meet() and end_run()
   long runs_ = 0;
   long returned_ = 0;  // on rank 0: desk::returned, before this run
 };

@@ -95,14 +95,14 @@ void run_threads(const start& s, const std::function<void(port&)>& body, const m
   throw_if_reported(shared);
 }
 
-/// Whether the others go on when this rank's process has ended in this way. They do only if another
+/// True if the others go on when this rank's process has ended in this way. They do only if another
 /// process has killed it: a rank that crashes may have written anywhere before.
 bool is_borne(const config& what, rma::rank_t rank, int status) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && rank != 0 && what.bears_loss_of &&
          what.bears_loss_of(rank);
 }
 
-/// Whether the barriers of the other ranks reach this process, if they rely on them.
+/// True if the barriers of the other ranks reach this process, if they rely on them.
 bool is_reached_by_others(const start& s, rma::rank_t rank) {
   if (s.fenced_stores || detail::register_membarrier()) return true;
   s.segment.view().shared->report(rank, detail::refused("membarrier", errno));
@@ -174,7 +174,7 @@ class children {
     if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != parent) _exit(exit_threw);  // it died before it could be tied to us
+      if (getppid() != parent) _exit(exit_threw);  // the parent died before we were tied to it
       waitable_children::leave_to_rank();
       const bool fine = is_reached_by_others(s, rank) && run_rank(s, rank, body);
       std::fflush(nullptr);

@@ -28,7 +28,7 @@ struct control {
   std::atomic<std::uint32_t> losses{0};
   std::array<rma::rank_t, most_ranks> lost{};  ///< the first `losses` of them
 
-  /// Whether a rank is among the first `of_first` lost ranks, at most as many as `losses` was when
+  /// True if a rank is among the first `of_first` lost ranks, at most as many as `losses` was when
   /// the caller read it.
   [[nodiscard]] bool is_lost(rma::rank_t rank, std::uint32_t of_first) const {
     const auto* const end = lost.begin() + of_first;

@@ -20,7 +20,7 @@ bool finds_card() {
   return !none && cards != std::filesystem::directory_iterator();
 }
 
-/// Whether atomics are to be the card's. UCX's own choice, "guess", is the card's where there is
+/// True if atomics are to be the card's. UCX's own choice, "guess", is the card's where there is
 /// one; a program cannot ask it, so the choice is made here.
 bool wants_device_atomics(bool has_card) {
   if (const char* const given = std::getenv("UCX_ATOMIC_MODE"); given != nullptr) {

@@ -23,7 +23,7 @@ struct progress_thread::running {
     thread = fabric::detail::thread_without_signals([this] { serve(); });
   }
 
-  /// Whether the rank itself makes steps, as it does while it waits or locks. The rank is quicker,
+  /// True if the rank itself makes steps, as it does while it waits or locks. The rank is quicker,
   /// and each step that this thread makes at the same time takes a core from a rank.
   bool rank_makes_progress() {
     constexpr std::uint64_t nap_ns = 50'000;

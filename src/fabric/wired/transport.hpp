@@ -70,9 +70,9 @@ class transport {
   /// How the transport carries out operations, in words. Ranks whose words differ cannot
   /// communicate.
   [[nodiscard]] virtual std::string protocol() const = 0;
-  /// Whether atomic operations are atomic with the CPU instructions of the target's node.
+  /// True if atomic operations are atomic with the CPU instructions of the target's node.
   [[nodiscard]] virtual bool atomics_by_cpu() const = 0;
-  /// Whether the software of the target carries out operations on its cells.
+  /// True if the software of the target carries out operations on its cells.
   [[nodiscard]] virtual bool target_takes_part() const = 0;
 
   /// The address by which other processes reach this one. The processes exchange their addresses

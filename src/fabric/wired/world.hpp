@@ -68,7 +68,7 @@ struct world {
   std::unique_ptr<progress_thread> help;
   std::int64_t runs = 0;
   bool over = false;    // a rank has failed
-  std::string failure;  // what was said of it
+  std::string failure;  // the text of the failure
 
  private:
   int unwinding_ = std::uncaught_exceptions();

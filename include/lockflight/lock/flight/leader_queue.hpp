@@ -131,7 +131,7 @@ class leader_queue {
     return {entry.home, entry.index + 1};
   }
 
-  // Whether a waiter that gave up has left our node's entry in the queue; its place is ours then
+  // True if a waiter that gave up has left our node's entry in the queue; its place is ours then
   // (I6). `now` is the value of our turn's cell.
   [[nodiscard]] bool has_a_place(rma::word& now) {
     turn_word turn = turn_word::from(now);
@@ -177,7 +177,7 @@ class leader_queue {
       const auto wanted = given_up ? there.with(turn_word::out) : turn;
       const rma::word before = rma::compare_swap_now(port_, at, found, wanted.bits());
       if (before == found) return !given_up;
-      found = before;  // it gave up, or came back
+      found = before;  // the waiter gave up, or came back
       port_.pause(0);
     }
   }

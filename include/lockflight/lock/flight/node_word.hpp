@@ -21,9 +21,9 @@ struct node_word : rma::packed<node_word> {
   static_assert(rma::are_disjoint({held, with_top, reserved, barging, value, overtaken, in_a_row,
                                    left}));
 
-  /// Whether the word is free and was released while others waited.
+  /// True if the word is free and was released while others waited.
   [[nodiscard]] constexpr bool is_passed() const { return has(reserved) || has(barging); }
-  /// Whether the node has the top, or wants it: its flag in Peterson's algorithm.
+  /// True if the node has the top, or wants it: its flag in Peterson's algorithm.
   [[nodiscard]] constexpr bool is_interested() const { return has(held) || has(with_top); }
 };
 

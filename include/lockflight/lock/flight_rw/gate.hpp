@@ -30,17 +30,17 @@ struct gate : rma::packed<gate> {
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   [[nodiscard]] constexpr bool is(state s) const { return what() == s; }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
-  /// Whether the gate is one of the present phase. Its value is then that of the home's gate (R6).
+  /// True if the gate is one of the present phase. Its value is then that of the home's gate (R6).
   [[nodiscard]] constexpr bool shows_phase() const { return is(state::open) || is(state::closed); }
-  /// Whether the gate stays as it is until a reader acts.
+  /// True if the gate stays as it is until a reader acts.
   [[nodiscard]] constexpr bool needs_reader() const {
     return is(state::idle) || is(state::unlisted);
   }
-  /// Whether the gate stays closed until a participant that has taken flight opens it.
+  /// True if the gate stays closed until a participant that has taken flight opens it.
   [[nodiscard]] constexpr bool needs_flight() const {
     return is(state::idle) || is(state::opening);
   }
-  /// Whether the gate lets in a reader that parked at that epoch (R3). No writer waits for a reader
+  /// True if the gate lets in a reader that parked at that epoch (R3). No writer waits for a reader
   /// behind a gate in another state.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
     return shows_phase() && (epoch() - parked_at) % 2 != 0;
@@ -60,7 +60,7 @@ struct gate : rma::packed<gate> {
 template <class Cell = rma::cpu_cell>
 struct gate_cell {
   Cell cell;
-  gate zeroes;  // what a word of zeroes says
+  gate zeroes;  // the meaning of a word of zeroes
 
   [[nodiscard]] constexpr gate decoded(rma::word stored) const {
     return gate::from(stored ^ zeroes.bits());
@@ -75,7 +75,7 @@ struct gate_cell {
   }
   void store(rma::port auto& port, gate says) const { port.store(cell, encoded(says)); }
   void put(rma::port auto& port, gate says) const { port.put(cell, encoded(says)); }
-  /// Whether the gate's value was `from`, and is `to` now.
+  /// True if the gate's value was `from`, and is `to` now.
   [[nodiscard]] bool replace(rma::port auto& port, gate from, gate to) const {
     return port.cpu_compare_swap(cell, encoded(from), encoded(to)) == encoded(from);
   }
@@ -101,7 +101,7 @@ struct reader_count : rma::packed<reader_count> {
   }
   /// The count of one reader in that field.
   [[nodiscard]] static constexpr rma::word one(rma::field f) { return rma::word{1} << f.at; }
-  /// Whether the writer that has closed the gates for `epoch` may enter (R2).
+  /// True if the writer that has closed the gates for `epoch` may enter (R2).
   [[nodiscard]] constexpr bool is_gone(rma::word epoch) const {
     return !has(active) && !has(parked(epoch - 1));
   }

@@ -80,7 +80,7 @@ struct reader_layout {
         if (machine.same_node(r, rank)) ++before;
     return counter(gate_of(machine, rank).cell, before / ranks_of_counter);
   }
-  /// Whether a rank has its counter to itself.
+  /// True if a rank has its counter to itself.
   [[nodiscard]] bool is_alone(const rma::topology& machine) const {
     return ranks_of_counter == 1 || machine.ranks() == 1;
   }

@@ -37,7 +37,7 @@ class reader_scan {
       std::ranges::fill(of(gone_, node), static_cast<std::uint8_t>(has(on, node) ? 0 : 1));
   }
 
-  /// Whether no reader is left on the other nodes. One round trip, 1 get for each other node where
+  /// True if no reader is left on the other nodes. One round trip, 1 get for each other node where
   /// readers were left.
   [[nodiscard]] bool is_gone_elsewhere() {
     bool posted = false;

@@ -104,7 +104,7 @@ class reader_side {
 
   // ---- the edges of docs/gates.svg that a reader takes, at the gate of its node ----
 
-  // Whether the gate still said `from`. Other readers and the holder of flight change it, too.
+  // True if the gate still said `from`. Other readers and the holder of flight change it, too.
   bool replace(gate from, gate to) { return gate_.replace(port_, from, to); }
   // unlisted, idle -> claimed: it is ours if this is true.
   [[nodiscard]] bool claim(gate found) { return replace(found, found.as(state::claimed)); }
@@ -183,7 +183,7 @@ class reader_side {
     return arrival::in;
   }
 
-  // Whether the gate has let us in (R3). If not it needs a reader, or is open for the same epoch
+  // True if the gate has let us in (R3). If not it needs a reader, or is open for the same epoch
   // again since a writer gave up, or time is over: then we come anew.
   template <class Until>
   [[nodiscard]] bool park(rma::word epoch, Until until) {

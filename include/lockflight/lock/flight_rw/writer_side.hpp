@@ -57,7 +57,7 @@ class writer_side {
     return true;
   }
 
-  /// Whether the scan has found no reader, on its way out or waiting; where all gates are in use,
+  /// True if the scan has found no reader, on its way out or waiting; where all gates are in use,
   /// hardly any node with readers.
   [[nodiscard]] bool is_quiet() const {
     return scan_.seen() == 0 || (now_.has(gate::all) && is_little(scan_.seen()));
@@ -136,7 +136,7 @@ class writer_side {
 
   // Each one includes those before it.
   enum class knowledge : std::uint8_t {
-    state,    // what state they are in, as the last holder passed it
+    state,    // the gates' state, as the last holder passed it
     word,     // all that the home's gate says
     nodes,    // whose gates are in use
     readers,  // where readers were, since this holder has closed the gates
@@ -157,15 +157,15 @@ class writer_side {
   }
   [[nodiscard]] node_set read_directory() {
     if (own_ != home_) return rma::get_now(port_, where_.listed);
-    port_.fence();  // what we have written to the home's gate comes before it (C13): R4
+    port_.fence();  // our writes to the home's gate come before it (C13): R4
     return port_.load(where_.listed);
   }
 
-  // Whether gates that say this are in use on the home's node and listed ones only, not on all.
+  // True if gates that say this are in use on the home's node and listed ones only, not on all.
   [[nodiscard]] bool uses_directory(gate says) const {
     return where_.has_directory && !says.has(gate::all);
   }
-  // Whether the nodes of a set are so few that each is to be listed, or so many that to open all
+  // True if the nodes of a set are so few that each is to be listed, or so many that to open all
   // gates costs less: nodes that are left out are listed anew, each by round trips to the home.
   [[nodiscard]] bool is_little(node_set of) const { return size(of) <= one_of_each(24); }
   [[nodiscard]] bool is_much(node_set of) const { return size(of) > one_of_each(3); }
@@ -217,7 +217,7 @@ class writer_side {
     if (put_gate(home_, to) && !is_ordered) port_.flush(where_.gates.home);
     now_ = to;
   }
-  // Whether a put was posted, for the caller to flush.
+  // True if a put was posted, for the caller to flush.
   [[nodiscard]] bool put_gate(int node, gate to) {
     if (node == home_ && to == now_) return false;  // put_home has
     const gate_cell<> of = where_.gate_of_node(me_.machine(), node);
@@ -233,7 +233,7 @@ class writer_side {
   int home_;  // the home's
   node_set of_home_;
   reader_scan<Port> scan_;
-  gate now_;  // what the home's gate says; if only the state is known, that
+  gate now_;  // the value of the home's gate; if only the state is known, that
   knowledge knows_ = knowledge::state;
   node_set in_use_ = 0;  // the nodes whose gates writers close, if they are known
 };

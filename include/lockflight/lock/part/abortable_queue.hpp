@@ -44,7 +44,7 @@ class abortable_queue {
   /// The smallest value that can be passed to a successor.
   static constexpr rma::word least_passed = 3;
 
-  /// Whether no queue node is in the queue, abandoned ones included.
+  /// True if no queue node is in the queue, abandoned ones included.
   [[nodiscard]] bool is_empty() { return port_.load(tail_) == rma::null_ref; }
   /// For the head: whether a queue node is behind its own, abandoned or not.
   [[nodiscard]] bool has_successor(rma::queue_node node) {

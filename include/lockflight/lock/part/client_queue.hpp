@@ -44,7 +44,7 @@ class client_queue {
     port_.await(node_[wait], rma::equals(0));
   }
 
-  /// Whether a successor has written its link. A successor that has not may exist all the same.
+  /// True if a successor has written its link. A successor that has not may exist all the same.
   [[nodiscard]] bool has_successor() { return port_.load(node_[next]) != rma::null_ref; }
 
   void await_successor() {

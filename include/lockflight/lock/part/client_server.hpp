@@ -54,7 +54,7 @@ class client {
     return answer();
   }
 
-  /// Whether the reply to the request is there. If not, another request may be sent to withdraw
+  /// True if the reply to the request is there. If not, another request may be sent to withdraw
   /// the first.
   [[nodiscard]] bool is_answered() { return mail_.has_reply(); }
   [[nodiscard]] reply answer() { return static_cast<reply>(mail_.await_reply().body[1]); }

@@ -99,7 +99,7 @@ class cql_entries {
     return found;
   }
 
-  /// Whether the first place in the queue comes after this one. 1 get.
+  /// True if the first place in the queue comes after this one. 1 get.
   [[nodiscard]] bool is_served(std::uint32_t place) {
     return cql_header::from(rma::get_now(port_, header_)).has_served(place);
   }

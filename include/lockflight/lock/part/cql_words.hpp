@@ -30,7 +30,7 @@ struct cql_header : rma::packed<cql_header> {
   [[nodiscard]] constexpr std::uint32_t end() const {
     return static_cast<std::uint32_t>(get(head) + get(size));
   }
-  /// Whether the first place comes after this one. Numbers wrap around.
+  /// True if the first place comes after this one. Numbers wrap around.
   [[nodiscard]] constexpr bool has_served(std::uint32_t place_number) const {
     const auto ahead = static_cast<std::uint32_t>(get(head)) - place_number;
     return ahead != 0 && ahead < 1u << 31;
@@ -66,11 +66,11 @@ struct cql_entry : rma::packed<cql_entry> {
   [[nodiscard]] constexpr bool is_of(std::uint32_t place_number) const {
     return has(written) && get(place) == place_number;
   }
-  /// Whether the entry is of a place from `first` to before `end`. Numbers wrap around.
+  /// True if the entry is of a place from `first` to before `end`. Numbers wrap around.
   [[nodiscard]] constexpr bool is_of_one(std::uint32_t first, std::uint32_t end) const {
     return has(written) && static_cast<std::uint32_t>(get(place)) - first < end - first;
   }
-  /// Whether the entry is of a place after this one. Numbers wrap around.
+  /// True if the entry is of a place after this one. Numbers wrap around.
   [[nodiscard]] constexpr bool is_after(std::uint32_t place_number) const {
     const auto ahead = static_cast<std::uint32_t>(get(place)) - place_number;
     return has(written) && ahead != 0 && ahead < 1u << 31;

@@ -241,7 +241,7 @@ class queue_tree {
     pass(level, succ, what);
   }
 
-  /// Whether the queue at `level` is not empty. 1 get.
+  /// True if the queue at `level` is not empty. 1 get.
   [[nodiscard]] bool occupied(int level) {
     return rma::get_now(port_, at(tail_, level)) != rma::null_ref;
   }

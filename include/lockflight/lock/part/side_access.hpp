@@ -15,7 +15,7 @@ class side_access {
         local_tail_(local_tail),
         remote_tail_(remote_tail) {}
 
-  /// Whether this rank is on the home's node.
+  /// True if this rank is on the home's node.
   [[nodiscard]] bool is_local() const { return local_; }
 
   /// Writes to a cell of the home, or of a queue node of our side.

@@ -104,7 +104,7 @@ class ticket_draw {
     return local_ ? rma::backoff::none() : rma::backoff(500, 8'000);
   }
 
-  /// Whether the other side does not draw, or is the victim. Each condition alone suffices, so the
+  /// True if the other side does not draw, or is the victim. Each condition alone suffices, so the
   /// order of the two reads does not matter.
   [[nodiscard]] bool may_draw() {
     if (local_)

@@ -85,7 +85,7 @@ class robust_participant {
     }
     return false;
   }
-  /// Whether a participant may still use the words of that generation of that lock, or queue nodes
+  /// True if a participant may still use the words of that generation of that lock, or queue nodes
   /// that were in it. A dead participant counts until its death is acknowledged: operations that it
   /// has posted may still take effect (C46). Once the generation has been replaced, a participant
   /// that has left it never enters it again.
@@ -188,7 +188,7 @@ class robust_participant {
     if (free_ == 0) refuse();
   }
 
-  // Whether a record that is not free can be idle now. Frees its queue nodes then.
+  // True if a record that is not free can be idle now. Frees its queue nodes then.
   [[nodiscard]] bool is_out(int place) {
     const auto i = static_cast<std::size_t>(place);
     const auto is = record::from(port_.load(own_record(place)));

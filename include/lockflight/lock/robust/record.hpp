@@ -25,11 +25,11 @@ struct record : rma::packed<record> {
   static constexpr rma::field lock{.at = 35, .bits = 29};  ///< the cache line of its first word
   static_assert(rma::are_disjoint({phase, generation, lock}));
 
-  /// Whether the participant holds, in any way.
+  /// True if the participant holds, in any way.
   [[nodiscard]] constexpr bool holds() const {
     return get(phase) == holding || get(phase) == sharing;
   }
-  /// Whether the participant may use the words of its generation's instance.
+  /// True if the participant may use the words of its generation's instance.
   [[nodiscard]] constexpr bool is_in() const {
     return get(phase) == acquiring || get(phase) == releasing || get(phase) == evicted;
   }

@@ -106,7 +106,7 @@ class generations : protected lock_users<Port> {
     repaired how = repaired::over;
     try {
       rma::word generation = port_.load(where_.generation);
-      rma::word known_deaths = never;  // what we knew before we had the right may be out of date
+      rma::word known_deaths = never;  // a count from before we had the right may be out of date
       // A closed generation is one whose repairer died or gave up.
       was_sound_ = right == taken::yes && !is_closed(generation);
       if (!was_sound_ || generation == in_disorder || base::has_unhandled_death(known_deaths))
@@ -205,7 +205,7 @@ class generations : protected lock_users<Port> {
         port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::acknowledged).bits()));
   }
 
-  // Whether a dead holder had said that its death is to count as a release, if the port has that.
+  // True if a dead holder had said that its death is to count as a release, if the port has that.
   [[nodiscard]] bool had_finished(rma::rank_t r) const {
     if constexpr (requires { port_.had_finished(r); })
       return port_.had_finished(r);

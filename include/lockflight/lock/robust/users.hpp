@@ -42,7 +42,7 @@ class lock_users {
     if constexpr (!Port::capabilities.node_fence) port_.fence();
   }
 
-  // Whether a participant has died in the present generation, or while it held, and no repair has
+  // True if a participant has died in the present generation, or while it held, and no repair has
   // dealt with it. `known_deaths` is how many deaths there are of which none concerns this lock.
   // A participant that had left an earlier generation, or was evicted from it, concerns no other:
   // its record only keeps its place (free_acknowledged).
@@ -64,7 +64,7 @@ class lock_users {
     return false;
   }
 
-  // Whether a participant holds; if `from` is a generation, whether one from another generation
+  // True if a participant holds; if `from` is a generation, whether one from another generation
   // does. A holder that has died counts until its death is acknowledged: its successor must learn
   // of the death.
   [[nodiscard]] bool is_anyone_holding(bool exclusively, rma::word from = never) {
@@ -114,7 +114,7 @@ class lock_users {
     }));
   }
 
-  // Whether rank r has died out of an earlier generation, and so concerns no other participant. A
+  // True if rank r has died out of an earlier generation, and so concerns no other participant. A
   // rank that had the right to repair is not gone: the next owner of its place would seem to have
   // that right.
   [[nodiscard]] bool is_gone(rma::rank_t r, record of) {

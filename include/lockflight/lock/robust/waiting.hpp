@@ -80,7 +80,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     is_waiting_ = true;
   }
 
-  // Whether the lock was granted to a participant that does not take it, because it is stopped or
+  // True if the lock was granted to a participant that does not take it, because it is stopped or
   // has left the instance in disorder. A release does not depend on the holders.
   [[nodiscard]] bool is_not_taken_up() {
     if (is_releasing_) return true;
