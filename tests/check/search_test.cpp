@@ -8,6 +8,7 @@
 #include <string>
 
 #include "check/check.hpp"
+#include "check/search_of.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -22,26 +23,13 @@ struct pinned {
   std::uint64_t states, transitions;
 
   [[nodiscard]] request asked() const {
-    request r;
-    r.lock = lock;
-    r.writers = writers, r.readers = readers;
-    r.try_writers = try_writers, r.try_readers = try_readers;
-    r.rounds = rounds;
-    r.levels = levels;
+    request r = search_of(*this);
     r.node_level = node_level;
-    r.how.delayed_effects = std::string(off).find('e') == std::string::npos;
-    r.how.store_buffering = std::string(off).find('s') == std::string::npos;
-    r.how.reordering = std::string(off).find('o') == std::string::npos;
-    r.set = set;
     return r;
   }
 };
 
-void PrintTo(const pinned& p, std::ostream* out) {
-  *out << p.lock << " " << p.writers << "w" << p.readers << "r" << p.try_writers << "tw"
-       << p.try_readers << "tr x " << p.rounds << " on " << p.levels << " without '" << p.off
-       << "'";
-}
+void PrintTo(const pinned& p, std::ostream* out) { print_search(p, *out); }
 
 class correct_lock : public testing::TestWithParam<pinned> {};
 

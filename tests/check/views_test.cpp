@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check/check.hpp"
+#include "check/search_of.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -21,26 +22,16 @@ struct seen {
   int deaths = 0;
 
   [[nodiscard]] request asked() const {
-    request r;
-    r.lock = lock;
-    r.writers = writers, r.readers = readers;
-    r.try_writers = try_writers, r.try_readers = try_readers;
-    r.rounds = rounds;
-    r.levels = levels;
-    r.set = set;
+    request r = search_of(*this);
     r.how.memory = memory_kind::views;
-    r.how.delayed_effects = std::string(off).find('e') == std::string::npos;
-    r.how.store_buffering = std::string(off).find('s') == std::string::npos;
-    r.how.reordering = std::string(off).find('o') == std::string::npos;
     r.how.deaths = deaths;
     return r;
   }
 };
 
 void PrintTo(const seen& s, std::ostream* out) {
-  *out << s.lock << " " << s.writers << "w" << s.readers << "r" << s.try_writers << "tw"
-       << s.try_readers << "tr x " << s.rounds << " on " << s.levels << " without '" << s.off
-       << "', deaths " << s.deaths;
+  print_search(s, *out);
+  *out << ", deaths " << s.deaths;
 }
 
 class lock_with_views : public testing::TestWithParam<seen> {};

@@ -181,9 +181,24 @@ class Copies(LossesTest):
 
 class Recovery(LossesTest):
     def set_up_anew(self):
+        self.replace_etcd(shutil.rmtree)
+
+    def copy_of_etcd(self):
+        copy = self.cluster.folder / "copy"
+        self.replace_etcd(lambda folder: shutil.copytree(folder, copy))
+        return copy
+
+    def restore(self, copy):
+        def put_back(folder):
+            shutil.rmtree(folder)
+            shutil.copytree(copy, folder)
+        self.replace_etcd(put_back)
+
+    def replace_etcd(self, change):
+        """Ends etcd, changes its folder, and starts it."""
         member = self.cluster.etcd.members[0]
         member.process.kill()
-        shutil.rmtree(member.folder)
+        change(member.folder)
         self.cluster.etcd.start()
         self.cluster.etcd.await_leader()
 
@@ -317,12 +332,7 @@ class Recovery(LossesTest):
         self.assertIsNotNone(self.cluster.etcd.entry(keys[0]))
 
     def test_an_old_copy_that_other_hosts_have_gone_on_with(self):
-        member = self.cluster.etcd.members[0]
-        copy = self.cluster.folder / "copy"
-        member.process.kill()
-        shutil.copytree(member.folder, copy)
-        self.cluster.etcd.start()
-        self.cluster.etcd.await_leader()
+        copy = self.copy_of_etcd()
         self.spare.start_agent()
         self.cluster.await_members(self.cluster.hosts)
         last = self.cluster.epoch()["number"]
@@ -330,11 +340,7 @@ class Recovery(LossesTest):
             host.agent.kill()
         self.spare.die()
         shutil.rmtree(self.spare.state)
-        member.process.kill()
-        shutil.rmtree(member.folder)
-        shutil.copytree(copy, member.folder)
-        self.cluster.etcd.start()
-        self.cluster.etcd.await_leader()
+        self.restore(copy)
         # A host that knows no better goes on with it, past the last epoch.
         while self.cluster.epoch()["number"] <= last:
             before = self.cluster.epoch()["number"]
@@ -345,17 +351,9 @@ class Recovery(LossesTest):
             self.assertIn(f"its epoch {last} is not the one", self.refused(host))
 
     def test_a_copy_of_the_same_epoch_is_refused_by_agents_that_run(self):
-        member = self.cluster.etcd.members[0]
-        copy = self.cluster.folder / "copy"
-        member.process.kill()
-        shutil.copytree(member.folder, copy)
-        self.cluster.etcd.start()
-        self.cluster.etcd.await_leader()
+        copy = self.copy_of_etcd()
         time.sleep(TTL)
-        member.process.kill()
-        shutil.rmtree(member.folder)
-        shutil.copytree(copy, member.folder)
-        self.cluster.etcd.start()
+        self.restore(copy)
         for host in (self.one, self.two):
             self.assertEqual(host.agent.child.wait(20), 3)
             self.assertIn("its revision is", str(host.said()))

@@ -34,6 +34,8 @@
 #include <cstring>
 #include <new>
 
+#include "checks.h"
+
 namespace {
 
 enum class fault { none, create, share, later, offer, memory };
@@ -101,15 +103,7 @@ bool makes_a_window(bool stays_open) {
   *base = 0;
   MPI_Win_fence(0, win);
   constexpr int rounds = 20;
-  for (int i = 0; i < rounds; ++i) {
-    std::uint64_t now = 0;
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-    MPI_Get(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-    MPI_Win_flush(0, win);
-    ++now;
-    MPI_Put(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-    MPI_Win_unlock(0, win);
-  }
+  for (int i = 0; i < rounds; ++i) add_one(win);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
   if (rank == 0)

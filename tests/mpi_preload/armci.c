@@ -7,13 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REQUIRE(holds)                                                                         \
-  do {                                                                                         \
-    if (!(holds)) {                                                                            \
-      fprintf(stderr, "rank %d: %s:%d: %s does not hold\n", rank, __FILE__, __LINE__, #holds); \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                            \
-    }                                                                                          \
-  } while (0)
+#include "checks.h"
 
 static int rank, ranks;
 

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
+
 static int rank, ranks;
 
 static void require(int holds, const char* what) {
@@ -46,17 +48,6 @@ static MPI_Win made_with(MPI_Info info, MPI_Comm all, uint64_t** base) {
 }
 
 static MPI_Win made(MPI_Comm all, uint64_t** base) { return made_with(MPI_INFO_NULL, all, base); }
-
-/* Each rank of the window adds one at its first rank. */
-static void add(MPI_Win win) {
-  uint64_t now = 0;
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-  MPI_Get(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-  MPI_Win_flush(0, win);
-  ++now;
-  MPI_Put(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-  MPI_Win_unlock(0, win);
-}
 
 static void require_sum(MPI_Win win, MPI_Comm all, uint64_t sum) {
   uint64_t now = 0;
@@ -86,7 +77,7 @@ static void open_at_once(int count) {
   /* Locks of two windows at a time: each has a lock of its own. */
   for (int i = 0; i + 1 < count; ++i) {
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win[i]);
-    add(win[i + 1]);
+    add_one(win[i + 1]);
     MPI_Win_unlock(0, win[i]);
   }
   for (int i = 1; i < count; ++i) require_sum(win[i], of[i % 3], (uint64_t)ranks);
@@ -94,12 +85,12 @@ static void open_at_once(int count) {
   /* In the places of those that are gone. */
   for (int i = 0; i < count && i < 64; i += 2) {
     win[i] = made(of[0], &base[i]);
-    add(win[i]);
+    add_one(win[i]);
     require_sum(win[i], of[0], (uint64_t)ranks);
     MPI_Win_free(&win[i]);
   }
   for (int i = 1; i < count; i += 2) {
-    add(win[i]);
+    add_one(win[i]);
     require_sum(win[i], of[i % 3], 2 * (uint64_t)ranks);
     MPI_Win_free(&win[i]);
   }
@@ -132,7 +123,7 @@ static void again_and_again(int count) {
     uint64_t* base;
     MPI_Win win = made(MPI_COMM_WORLD, &base);
     require(is_served(win), "a window has MPI's locks");
-    add(win);
+    add_one(win);
     require_sum(win, MPI_COMM_WORLD, (uint64_t)ranks);
     MPI_Win_free(&win);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -165,7 +156,7 @@ static int few_communicators_left(int served) {
     MPI_Win win = made(MPI_COMM_WORLD, &base);
     require(is_served(win) == served, served ? "a window on one host has MPI's locks"
                                              : "there were communicators for the drop-in");
-    add(win);
+    add_one(win);
     require_sum(win, MPI_COMM_WORLD, (uint64_t)ranks);
     MPI_Win_free(&win);
   }
@@ -187,7 +178,7 @@ static void many_groups(int count) {
     MPI_Comm_size(all, &members);
     MPI_Win win = made(all, &base);
     require(is_served(win), "a window has MPI's locks");
-    add(win);
+    add_one(win);
     require_sum(win, all, (uint64_t)members);
     MPI_Comm_free(&all);
     MPI_Win_free(&win);
@@ -220,7 +211,7 @@ static void different_locks(int count) {
         win[(i + 2) % open] = *here;
         *here = other;
       }
-      add(*here);
+      add_one(*here);
       require_sum(*here, MPI_COMM_WORLD, 2 * (uint64_t)ranks);
       MPI_Win_free(here);
     }
@@ -235,7 +226,7 @@ static void different_locks(int count) {
     *here = made_with(info, MPI_COMM_WORLD, &base);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     require_lock(*here, names[kind]);
-    add(*here);
+    add_one(*here);
     require_sum(*here, MPI_COMM_WORLD, (uint64_t)ranks);
     MPI_Barrier(MPI_COMM_WORLD);
   }

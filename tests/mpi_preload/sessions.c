@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(holds)                                                          \
+#include "checks.h"
+
+/* A program of sessions alone has no MPI_COMM_WORLD to abort. */
+#define REQUIRE_OR_EXIT(holds)                                                  \
   do {                                                                          \
     if (!(holds)) {                                                             \
       fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #holds); \
@@ -32,21 +35,21 @@ static MPI_Session made_session(int is_strict) {
   MPI_Info_create(&info);
   if (is_strict) MPI_Info_set(info, "strict_finalize", "1");
   MPI_Session session;
-  REQUIRE(MPI_Session_init(info, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Session_init(info, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
   MPI_Info_free(&info);
   return session;
 }
 
 static MPI_Comm communicator_of(MPI_Session session, int is_duplicate) {
   MPI_Group group;
-  REQUIRE(MPI_Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS);
   MPI_Comm comm;
-  REQUIRE(MPI_Comm_create_from_group(group, "lockflight", MPI_INFO_NULL, MPI_ERRORS_RETURN,
-                                     &comm) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Comm_create_from_group(group, "lockflight", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                             &comm) == MPI_SUCCESS);
   MPI_Group_free(&group);
   if (!is_duplicate) return comm;
   MPI_Comm duplicate;
-  REQUIRE(MPI_Comm_dup(comm, &duplicate) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Comm_dup(comm, &duplicate) == MPI_SUCCESS);
   MPI_Comm_free(&comm);
   return duplicate;
 }
@@ -58,21 +61,13 @@ static void sum_is_kept(MPI_Comm comm) {
   MPI_Comm_size(comm, &ranks);
   uint64_t* sum = NULL;
   MPI_Win win;
-  REQUIRE(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &sum, &win) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &sum, &win) == MPI_SUCCESS);
   *sum = 0;
   MPI_Barrier(comm);
-  for (int i = 0; i < times; ++i) {
-    uint64_t value = 0;
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-    MPI_Get(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-    MPI_Win_flush(0, win);
-    ++value;
-    MPI_Put(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-    MPI_Win_unlock(0, win);
-  }
+  for (int i = 0; i < times; ++i) add_one(win);
   MPI_Barrier(comm);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
-  if (rank == 0) REQUIRE(*sum == (uint64_t)ranks * times);
+  if (rank == 0) REQUIRE_OR_EXIT(*sum == (uint64_t)ranks * times);
   MPI_Win_unlock(rank, win);
   MPI_Win_free(&win);
 }
@@ -91,7 +86,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(comm, &rank);
   for (int i = 0; i < 3; ++i) sum_is_kept(comm);
   MPI_Comm_free(&comm);
-  REQUIRE(MPI_Session_finalize(&session) == MPI_SUCCESS);
+  REQUIRE_OR_EXIT(MPI_Session_finalize(&session) == MPI_SUCCESS);
 
   if (has_window) {
     MPI_Win_lock_all(0, of_world);
