@@ -13,6 +13,7 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -61,7 +62,7 @@ class shared_with_ranks {
 struct traces {
   int file_descriptors = 0;
   int mappings = 0;     // of segments
-  int named_files = 0;  // in /dev/shm, but for domains: tests beside us have theirs there
+  int named_files = 0;  // in /dev/shm, but for those of tests beside us
   bool children = false;
 
   [[nodiscard]] static traces now() {
@@ -73,10 +74,11 @@ struct traces {
     for (std::string line; std::getline(maps, line);)
       t.mappings +=
           line.find("lockflight") != std::string::npos && line.find("memfd") != std::string::npos;
-    const std::string domain = "lockflight-" + std::to_string(geteuid()) + "-";
+    // Tests beside us have domains and folders of etcds there, which come and go.
+    constexpr std::string_view of_others = "lockflight-";
     for (const auto& file : fs::directory_iterator("/dev/shm")) {
       const std::string name = file.path().filename().string();
-      t.named_files += name.find("lockflight") != std::string::npos && !name.starts_with(domain);
+      t.named_files += name.find("lockflight") != std::string::npos && !name.starts_with(of_others);
     }
     t.children = waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD;
     return t;
