@@ -47,6 +47,9 @@
 # LOCKFLIGHT_SOURCE_DIR.
 
 set(lockflight_test_timeout 120)
+if(CMAKE_CROSSCOMPILING)
+  set(lockflight_test_timeout 1200)  # an emulator runs them
+endif()
 # The presets run as many jobs at a time: what has so many processors has the machine to itself, what
 # has fewer may have some of those beside it that keep one processor busy. (The higher the cost, the
 # earlier: a test of several processors would wait until no test of one is left. Those of 2 do, and
@@ -89,7 +92,7 @@ function(lockflight_put_off)
   set(put_off FALSE)
   foreach(name IN LISTS arg_NAMES)
     set(when default)
-    if(arg_LONG OR (arg_ONCE AND NOT LOCKFLIGHT_SANITIZE))
+    if(arg_LONG OR (arg_ONCE AND NOT LOCKFLIGHT_SANITIZE AND NOT CMAKE_CROSSCOMPILING))
       set(when all)
     elseif(name IN_LIST arg_LONGER AND NOT LOCKFLIGHT_SANITIZE)
       set(when longer)

@@ -117,10 +117,10 @@ void complete(run& what, const std::string& machine, const reader& in, const tom
 
 std::string line_of_text(reader& in, std::string_view key) {
   std::string text = in.text(key);
-  constexpr char first_printable = 0x20;
-  constexpr char deletion = 0x7f;
+  constexpr unsigned char first_printable = 0x20;
+  constexpr unsigned char deletion = 0x7f;
   if (std::any_of(text.begin(), text.end(),
-                  [](char c) { return (c >= 0 && c < first_printable) || c == deletion; }))
+                  [](unsigned char c) { return c < first_printable || c == deletion; }))
     in.refuse(in.needed(key), key, "a string without control characters");
   return text;
 }

@@ -56,7 +56,10 @@ image_words* wiped_page() {
   const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   rma::ensure(at != MAP_FAILED, "there is memory for a page");
-  kernel_wipes = madvise(at, bytes, MADV_WIPEONFORK) == 0;
+  // qemu-user 7 says yes to any advice and follows none of this kind, so an advice that does not
+  // exist is asked for first (as BoringSSL's fork_detect does).
+  constexpr int no_advice = -1;
+  kernel_wipes = madvise(at, bytes, no_advice) != 0 && madvise(at, bytes, MADV_WIPEONFORK) == 0;
   auto* const made = new (at) image_words{};
   made->child.store(all_done);
   return made;
