@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lockflight/domain.hpp"
 
@@ -67,5 +68,11 @@ class named_control {
 /// is for runtimes with a lock that a thread must not hold while it waits, such as Python's. The
 /// function must not throw and must not use a named lock.
 void call_before_waits(void (*function)()) noexcept;
+
+/// Sets the name that `lockflight who` and domain::users_of() show for this process, of which they
+/// show the first 16 bytes; empty, as at the beginning: the names of its threads. This is for a
+/// program that takes a lock for another one, which it has not started yet. To be called before the
+/// process uses a named lock.
+void show_process_as(std::string_view command) noexcept;
 
 }  // namespace lockflight

@@ -121,6 +121,21 @@ std::string guarded_run::locks_text() const {
   return text;
 }
 
+/// The name of a command's program, without its folders.
+std::string_view program_of(const guarded_command& what) {
+  const std::string_view path = what.words.front();
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// Says once, when the run makes a domain of this machine, that a cluster has one of that name.
+void say_if_cluster_has(const domain_name& named) {
+  if (named.name == default_domain || named.name.starts_with("etcd:")) return;
+  if (domain::owners_of("etcd:" + named.name).empty() || !domain::owners_of(named.name).empty())
+    return;
+  say("makes domain '" + named.name +
+      "', which is of this machine alone; that of the cluster is '" + "etcd:" + named.name + "'");
+}
+
 // ---- until it has the lock ----
 
 /// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
@@ -471,6 +486,8 @@ int guarded_run::give_up(outcome how) {
 }  // namespace
 
 int run_guarded(const guarded_command& what) {
+  show_process_as(program_of(what));
+  say_if_cluster_has(what.in);
   if (!what.inherits) return guarded_run(what, nullptr).run();
   return run_inherited(
       [&](inheritance& inheritors) { return guarded_run(what, &inheritors).run(); });

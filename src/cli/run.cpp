@@ -260,6 +260,20 @@ command run_command() {
             .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
                     "1), and "
                     "with --once-per if COMMAND has run in this slot (default: 0)"}}),
+      // Those of flock(1).
+      .options_elsewhere = {{"-n", "--nonblock"},
+                            {"--nb", "--nonblock"},
+                            {"-w", "--timeout S"},
+                            {"--wait", "--timeout S"},
+                            {"-s", "--shared"},
+                            {"-x", "nothing; a run without --shared holds the lock alone"},
+                            {"-e", "nothing; a run without --shared holds the lock alone"},
+                            {"--exclusive", "nothing; a run without --shared holds the lock alone"},
+                            {"-c", "-- sh -c 'WORDS'"},
+                            {"--command", "-- sh -c 'WORDS'"},
+                            {"-o", "nothing; COMMAND keeps the lock only with --inherit"},
+                            {"--close", "nothing; COMMAND keeps the lock only with --inherit"},
+                            {"-u", "nothing; the lock is free when COMMAND has ended"}},
       .examples =
           {{"lockflight run backup -- rsync -a /srv /mnt/backup", "run one backup at a time"},
            {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",

@@ -38,7 +38,7 @@ command agent_command() {
             .what = "the etcd that keeps the members, such as http://10.0.0.1:2379"},
            {.name = "--domain",
             .value = "D",
-            .what = "the cluster's domain, which clients call etcd:D (default: default)"},
+            .what = "the cluster's domain, D or, as clients name it, etcd:D (default: default)"},
            {.name = "--listen",
             .value = "HOST:PORT",
             .what =

@@ -78,6 +78,8 @@ struct command {
   std::string name = {};                 ///< set by made()
   std::vector<std::string> description;  ///< paragraphs
   std::vector<option> options = {};
+  /// Options of another program that users may try here, and what is meant by each.
+  std::vector<std::pair<std::string, std::string>> options_elsewhere = {};
   /// The names that an option takes, if there is more to say; made for help alone: it may read
   /// files to know them.
   glossary (*terms)() = nullptr;

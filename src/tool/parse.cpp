@@ -65,9 +65,14 @@ std::vector<std::string> visible_options(const command* of) {
 /// The error for a word that CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const about& program, const command* of,
                      const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    if (word.size() > 1 && word.front() == '-')
-      return unknown_name("option", word.substr(0, word.find('=')), visible_options(of));
+  for (const std::string& word : words) {
+    if (word.size() < 2 || word.front() != '-') continue;
+    const std::string name = word.substr(0, word.find('='));
+    if (of != nullptr)
+      for (const auto& [elsewhere, meant] : of->options_elsewhere)
+        if (name == elsewhere) return refuse("option", name, meant);
+    return unknown_name("option", name, visible_options(of));
+  }
   if (of == nullptr) return unknown_name("command", words.front(), command_names(program));
   std::string accepted = "options";
   for (const option& o : of->options)

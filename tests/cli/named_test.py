@@ -118,11 +118,12 @@ class WhoTopDomain(NamedTest):
             self.assertTrue(0 <= user["seconds"] < 60)
         [holds], [waits] = state["holders"], state["waiters"]
         self.assertEqual((holds["guarded_pid"], holds["command"]), (command, "sleep"))
-        self.assertEqual((waits["guarded_pid"], waits["command"]), (0, "lockflight"))
+        self.assertEqual((waits["guarded_pid"], waits["command"]), (0, "true"),
+                         "what it is to run")
         code, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
         self.assertEqual(code, 0)
         self.assertRegex(out, rf"(?m)^ *{holder.pid}  holds .* s +{command}  sleep$")
-        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits .* s +lockflight$")
+        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits .* s +true$")
         self.see_top(holder, waiter, command)
         self.see_domain(holder, waiter, command)
 
@@ -444,6 +445,11 @@ BAD = [
     (["domain", "show", "a", "--mode", "0660", "--group", "no such"], ["--group", "'no such'"]),
     (["domain", "list", "--group", "root"], ["--group", "--mode 0660"]),
     (["run", "--wait-anyway", "--nonblock", "a", "--", "true"], ["--wait-anyway", "--nonblock"]),
+    # Options of flock(1).
+    (["run", "-n", "a", "--", "true"], ["'-n'", "accepted: --nonblock)"]),
+    (["run", "-w", "3", "a", "--", "true"], ["'-w'", "accepted: --timeout S)"]),
+    (["run", "a", "-c", "true", "--", "true"], ["'-c'", "sh -c"]),
+    (["run", "-x", "a", "--", "true"], ["'-x'", "nothing", "--shared"]),
 ]
 
 

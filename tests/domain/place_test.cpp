@@ -84,9 +84,12 @@ TEST(DomainPlace, AnotherFolderCanBeChosen) {
     named_mutex(d, "a").lock();
     CHECK_OR_RETURN(domain::list() == std::vector<std::string>{"there"});
     CHECK_OR_RETURN(domain::remove("there", true));
-    setenv("LOCKFLIGHT_DOMAINS", "not/absolute", 1);
-    const auto [reason, text] = refusal_of([&] { static_cast<void>(domain::open("there")); });
-    CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::invalid));
+    for (const char* const wrong : {"not/absolute", "/no/such/folder", "/dev/null/below"}) {
+      setenv("LOCKFLIGHT_DOMAINS", wrong, 1);
+      const auto [reason, text] = refusal_of([&] { static_cast<void>(domain::open("there")); });
+      CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::invalid));
+      CHECK_OR_RETURN(text.find(wrong) != std::string::npos);
+    }
     return 0;
   });
   EXPECT_EQ(one.wait(), 0);

@@ -196,10 +196,9 @@ std::string domain_in(const settings& from) {
   } catch (const domain_error&) {
     throw refuse(given->from, given->text, "1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first");
   }
-  if (detail::is_cluster_name(given->text))
-    throw refuse(given->from, given->text,
-                 given->text.substr(detail::cluster_prefix.size()) + ", without etcd:");
-  return given->text;
+  // The name that clients use means the same domain here.
+  const bool is_as_clients_name_it = detail::is_cluster_name(given->text);
+  return is_as_clients_name_it ? given->text.substr(detail::cluster_prefix.size()) : given->text;
 }
 
 }  // namespace

@@ -46,6 +46,9 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
   return found;
 }
 
+/// What others see instead of the names of this process's threads; empty: those names.
+std::array<char, 2 * sizeof(std::uint64_t) + 1> shown_command{};
+
 /// The thread that the slot guards, if it is of these namespaces.
 std::optional<thread_identity> guarded_by(const domain_slot_page& s, std::uint64_t space) {
   const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
@@ -162,7 +165,7 @@ void mark_dead(domain_file& file, domain_slot_page& s, slot_life its, std::uint6
 void move_in(domain_file& file, int slot, const thread_identity& us) {
   domain_slot_page& s = file.slot(slot);
   std::array<std::uint64_t, 2> command{};
-  const std::string name = comm_of(us.pid, us.tid);
+  const std::string name = shown_command[0] != 0 ? shown_command.data() : comm_of(us.pid, us.tid);
   std::memcpy(command.data(), name.data(), std::min(name.size(), sizeof command));
   // Relaxed: the command is for display only.
   s.command[0].store(command[0], std::memory_order_relaxed);
@@ -408,7 +411,14 @@ std::string command_of(const domain_slot_page& s) {
   return command.data();
 }
 
-std::string command_of_process() { return comm_of(getpid(), getpid()); }
+std::string command_of_process() {
+  return shown_command[0] != 0 ? shown_command.data() : comm_of(getpid(), getpid());
+}
+
+void show_process_as(std::string_view command) noexcept {
+  shown_command = {};
+  command.copy(shown_command.data(), shown_command.size() - 1);
+}
 
 bool has_foreign_pid(const domain_file& file, int slot) {
   // The owner word of a dead participant is gone.

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "domain/membership/liveness.hpp"
 #include "domain/store/file.hpp"
@@ -64,8 +65,10 @@ bool free_slot(domain_file& file, int slot);
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 /// The command of the slot's thread, or of the process that it guards.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
-/// The command of this process.
+/// The command of this process, or what show_process_as() has set.
 [[nodiscard]] std::string command_of_process();
+/// Sets what command_of() gives for the slots that threads of this process take from now on.
+void show_process_as(std::string_view command) noexcept;
 /// True if the numbers of the slot's processes are those of another namespace of processes.
 [[nodiscard]] bool has_foreign_pid(const domain_file& file, int slot);
 /// "process 4711", or "process 7 of another PID namespace".

@@ -1,6 +1,7 @@
 // The public handle, over the classes behind it.
 #include <algorithm>
 
+#include "domain/membership/slots.hpp"
 #include "domain/membership/time_limit.hpp"
 #include "domain/names/handle.hpp"
 #include "domain/store/file.hpp"
@@ -117,5 +118,7 @@ void named_control::finish() noexcept {
 }
 
 void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
+
+void show_process_as(std::string_view command) noexcept { detail::show_process_as(command); }
 
 }  // namespace lockflight

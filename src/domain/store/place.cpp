@@ -42,8 +42,14 @@ const char* chosen_folder() {
     throw domain_error(domain_error::reason::invalid,
                        std::string(chosen_by) + "='" + given + "' (accepted: an absolute path)");
   struct statfs f {};
+  const bool is_there = statfs(given, &f) == 0;
+  if (!is_there && (errno == ENOENT || errno == ENOTDIR))
+    throw domain_error(domain_error::reason::invalid,
+                       std::string(chosen_by) + "='" + given +
+                           "', which does not exist (accepted: a folder that exists; it is not "
+                           "made, since its users may have to share it)");
   const std::string_view foreign =
-      statfs(given, &f) == 0 ? name_of_unusable_file_system(f.f_type) : std::string_view{};
+      is_there ? name_of_unusable_file_system(f.f_type) : std::string_view{};
   if (!foreign.empty())
     throw domain_error(domain_error::reason::invalid,
                        std::string(chosen_by) + "='" + given + "', which is " +
