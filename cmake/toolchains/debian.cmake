@@ -1,5 +1,5 @@
 # Cross-compiles for another architecture of Debian with Debian's cross compiler, against the packages
-# of that architecture in a folder of their own (packaging/sysroot makes it), and runs programs of that
+# of that architecture in a folder of their own (the script `sysroot` beside this file makes it), and runs programs of that
 # architecture with qemu-user. Two cache variables say what to compile for:
 #
 #   LOCKFLIGHT_TARGET   the GNU triplet, as in aarch64-linux-gnu
@@ -10,9 +10,6 @@
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOCKFLIGHT_TARGET LOCKFLIGHT_SYSROOT)
 
 string(REGEX REPLACE "-.*" "" CMAKE_SYSTEM_PROCESSOR "${LOCKFLIGHT_TARGET}")
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "powerpc64le")
-  set(CMAKE_SYSTEM_PROCESSOR ppc64le)  # as the kernel and qemu name it
-endif()
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_LIBRARY_ARCHITECTURE "${LOCKFLIGHT_TARGET}")
 set(CMAKE_SYSROOT "${LOCKFLIGHT_SYSROOT}")

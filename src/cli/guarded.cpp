@@ -130,7 +130,7 @@ std::string_view program_of(const guarded_command& what) {
 /// Says once, when the run makes a domain of this machine, that a cluster has one of that name.
 void say_if_cluster_has(const domain_name& named) {
   if (named.name == default_domain || named.name.starts_with("etcd:")) return;
-  if (domain::owners_of("etcd:" + named.name).empty() || !domain::owners_of(named.name).empty())
+  if (!domain::owners_of(named.name).empty() || domain::owners_of("etcd:" + named.name).empty())
     return;
   say("makes domain '" + named.name +
       "', which is of this machine alone; that of the cluster is '" + "etcd:" + named.name + "'");

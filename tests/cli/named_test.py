@@ -236,7 +236,7 @@ class WhoTopDomain(NamedTest):
         self.assertTrue(wait_until(lambda: not self.who()["holders"]))
         code, _, err = self.run_program("domain", "forget", DOMAIN, "jobs")
         self.assertEqual(code, 2)
-        self.assertIn(f"; lockflight (pid {waiter.pid}, stopped) waits for it)", err)
+        self.assertIn(f"; true (pid {waiter.pid}, stopped) waits for it)", err)
 
     def test_forget(self):
         process, command = self.hold()

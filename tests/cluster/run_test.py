@@ -175,6 +175,14 @@ class Deadline(unittest.TestCase):
         self.assertEqual(self.suspended.returncode, 76, err)
         self.assertRegex(err, r"lock 'suspended' of domain etcd:jobs is lost, .*; COMMAND was ended")
 
+    def test_a_domain_of_this_machine_with_that_name_is_no_part_of_the_cluster(self):
+        command = [PROGRAM, "run", "--domain", DOMAIN, "name", "--", "true"]
+        environment = {**os.environ, **self.cluster.hosts[0].environment}
+        said = [subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20,
+                               check=True).stderr for _ in range(2)]
+        self.assertEqual(said, [f"lockflight run: makes domain '{DOMAIN}', which is of this machine "
+                                f"alone; that of the cluster is 'etcd:{DOMAIN}'\n", ""])
+
     def test_on_another_host_nothing_is_lost(self):
         _, err = self.said_by(self.kept)
         self.assertEqual((self.kept.returncode, err), (5, ""))
