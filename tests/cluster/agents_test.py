@@ -249,7 +249,7 @@ class Failures(AgentsTest):
         for host in (self.two, self.three):
             host.die()
         self.one.wait_until(lambda: self.one.status()["in_doubt"] == 1, 20, "in doubt")
-        said = self.one.lockflight("agent", "status", "--domain", DOMAIN)[1]
+        said = self.one.lockflight("agent", "status", "--domain", f"etcd:{DOMAIN}")[1]
         self.assertIn("lockflight agent consistent", said)
         self.assertEqual(self.one.lockflight("agent", "consistent", "--domain", DOMAIN),
                          (0, "nothing is in doubt any more\n"))
