@@ -178,23 +178,36 @@ void add_handle(nb::module_& to) {
                                      limit_of(true, seconds, limit::for_ever()));
           },
           nb::arg(), nb::arg(), nb::arg().none())
-      .def("acquire_unless", &acquire_unless)
-      .def("attempt", &attempt)
-      .def("abandon", &handle_object::abandon)
-      .def("mark_consistent", &handle_object::mark_consistent)
-      .def("locked", &handle_object::locked)
-      .def("still_valid", &handle_object::still_valid)
+      // For the tasks of asyncio.
+      .def("_acquire_unless", &acquire_unless)
+      .def("_attempt", &attempt)
+      .def("_abandon", &handle_object::abandon)
+      .def(
+          "mark_consistent", &handle_object::mark_consistent,
+          "For a holder that was told of a death (owner_died) and has repaired what the lock "
+          "guards:\nlater holders are not told. DomainError if this thread does not hold it alone.")
+      .def("locked", &handle_object::locked,
+           "Whether anybody holds the lock now, as threading.Lock has it.")
+      .def("still_valid", &handle_object::still_valid,
+           "Whether others still find the lock of this holder: not once its domain has been "
+           "removed,\nor after a loss in the domain of a cluster.")
       .def(
           "valid_for", &handle_object::valid_for,
           "For how many seconds this holder is certainly alone, if its host does not hear from the "
           "cluster again.\n\n0.0 if it is lost, or this thread does not hold; math.inf in the "
           "domain of one machine. While the\nhost is a member, the time grows again and again.")
-      .def_prop_ro("held", &handle_object::held)
+      .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")
       .def_prop_ro("lost", &handle_object::lost,
                    "Whether this thread holds the lock and may not be alone any more, because its "
                    "host was cut off\nfrom the cluster. It should stop what it does, and release.")
-      .def_prop_ro("owner_died", &handle_object::owner_died)
-      .def_prop_ro("token", &handle_object::token)
+      .def_prop_ro(
+          "owner_died", &handle_object::owner_died,
+          "Whether a holder has died that was alone, and nobody has repaired what the lock "
+          "guards:\nfor the thread that holds it.")
+      .def_prop_ro(
+          "token", &handle_object::token,
+          "A number that is greater at each exclusive acquire of the name, so that a store "
+          "can refuse an\nolder holder: for the thread that holds it.")
       .def_prop_ro("unit", [](const handle_object& self) -> nb::object {
         if (self.unit() < 0) return nb::none();
         return nb::int_(self.unit());

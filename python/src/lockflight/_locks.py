@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, List, Sequence, Tuple, Type, Union
 
 from . import _core
 from ._checked import (
@@ -14,10 +14,13 @@ from ._checked import (
 )
 from ._domains import Domain, LockUser, domain_of, users_of
 from ._tasks import TaskHolds, holds_of
-from ._way import AllOf, Block, Way
+from ._way import Acquired, AllOf, Block, Way
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
-class Named(Way):
+class Named(Acquired):
     """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
 
     _recipe: "Tuple[Any, ...]"
@@ -35,10 +38,12 @@ class Named(Way):
 
     @property
     def name(self) -> str:
+        """The name of the lock in its domain."""
         return str(self._recipe[0])
 
     @property
     def domain(self) -> Domain:
+        """The domain of the lock."""
         found: Domain = self._recipe[1]
         return found
 
@@ -120,6 +125,7 @@ class Mutex(Named):
         on_owner_died: str = "tell",
         reentrant: bool = False,
     ) -> None:
+        """Makes the object, and opens or makes the domain; the lock is not acquired."""
         self._recipe = (
             checked_lock(name),
             domain_of(domain),
@@ -161,7 +167,8 @@ class SharedMutex(Mutex):
     """A lock with one writer or any number of readers at a time: `with lock:` writes, and
     `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
 
-    def shared(self) -> Block:
+    def shared(self) -> "Block[Self]":
+        """`with lock.shared():` holds the lock as a reader."""
         return Block(self, shared=True)
 
 
@@ -194,6 +201,7 @@ class Semaphore(Named):
         *,
         on_owner_died: str = "tell",
     ) -> None:
+        """Makes the object, and opens or makes the domain; no unit is acquired."""
         if not 1 <= checked_whole("units", units, _UNITS) <= 1024:
             raise ValueError(f"units {units!r} (accepted: {_UNITS})")
         self._recipe = (
@@ -206,6 +214,7 @@ class Semaphore(Named):
 
     @property
     def units(self) -> int:
+        """The most holders at the same time."""
         return int(self._recipe[2])
 
     async def unit_async(self) -> int:
@@ -227,7 +236,7 @@ def _remake_semaphore(
 
 
 def all_of(
-    *locks: Union[str, Mutex, Semaphore, Block], domain: Union[str, Domain] = "default"
+    *locks: "Union[str, Mutex, Semaphore, Block[Any]]", domain: Union[str, Domain] = "default"
 ) -> AllOf:
     """Several locks at once, for `with` and `async with`: all of them or none.
 

@@ -13,12 +13,14 @@ from typing import (
     Any,
     Callable,
     Coroutine,
+    Generic,
     List,
     Optional,
     Sequence,
     Tuple,
     Type,
     TypeVar,
+    Union,
     cast,
 )
 
@@ -26,15 +28,21 @@ from . import _core, _tasks
 from ._domains import LockUser, users_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ._locks import Named
 
+# A function keeps its own type, whatever its arguments and whether it is a coroutine function.
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Given = TypeVar("_Given", bound="Way")
 
 
 class NotAcquired(TimeoutError):
     """A lock was not free in time. `name` is that of the lock, and `holders` are those that hold
     it, the longest first. `holder`, `command`, `since` and `host` are about the first of them;
-    `holder` is None if nobody held it any more when that was read."""
+    `since` is the time of
+    time.monotonic() when it began. `holder` is None if nobody held it any more when that was
+    read."""
 
     def __init__(self, text: str, name: str, holders: List[LockUser]) -> None:
         super().__init__(text)
@@ -45,7 +53,7 @@ class NotAcquired(TimeoutError):
         self.since = self.holder.since if self.holder else 0.0
         self.host = self.holder.host if self.holder else ""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> "Tuple[Any, ...]":
         return type(self), (str(self), self.name, self.holders)
 
 
@@ -69,7 +77,7 @@ class Way(_core.Handle):
         members = [Block(lock, shared=True) if shared else lock for lock, shared in parts]
         return Block(AllOf(members), seconds=self._seconds)
 
-    def within(self, seconds: float) -> "Block":
+    def within(self, seconds: float) -> "Block[Any]":
         """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
         a TimeoutError and says who holds the lock."""
         return Block(self, seconds=seconds)
@@ -97,6 +105,7 @@ class Way(_core.Handle):
     # asyncio.wait_for(lock.__aenter__(), 5).
 
     def __aenter__(self) -> "Coroutine[Any, Any, Any]":
+        """Acquires for the current task, in the order in which tasks have asked."""
         return _tasks.enter(self, _tasks.current())
 
     def __aexit__(
@@ -105,6 +114,7 @@ class Way(_core.Handle):
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> "Coroutine[Any, Any, None]":
+        """Releases what __aenter__ has acquired."""
         return _tasks.leave(self, _tasks.current())
 
     def __call__(self, function: _Function) -> _Function:
@@ -135,12 +145,35 @@ class Way(_core.Handle):
         return cast(_Function, call)
 
 
-class Block(Way):
-    """What shared() and within() return: the way `of`, as a reader or with a limit. A block begins
-    with what that way gives to `as`."""
+class Acquired(Way):
+    """What gives itself to `as`."""
 
-    def __init__(self, of: Way, shared: bool = False, seconds: Optional[float] = None) -> None:
-        self._of, self._shared = of, shared
+    if TYPE_CHECKING:  # the work is that of _core.Handle, in C++
+
+        def __enter__(self) -> "Self": ...
+        def __aenter__(self) -> "Coroutine[Any, Any, Self]": ...
+        def within(self, seconds: float) -> "Block[Self]": ...
+
+
+class Block(Way, Generic[_Given]):
+    """What shared() and within() return: the way `of`, as a reader or with a limit. A block begins
+    with what that way gives to `as`, the lock itself."""
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> _Given: ...
+        def __aenter__(self) -> "Coroutine[Any, Any, _Given]": ...
+        def within(self, seconds: float) -> "Block[_Given]": ...
+
+    def __init__(
+        self,
+        of: "Union[_Given, Block[_Given]]",
+        shared: bool = False,
+        seconds: Optional[float] = None,
+    ) -> None:
+        """Made by shared() and within()."""
+        self._of: Way = of
+        self._shared = shared
         self._seconds = of._seconds if seconds is None or seconds == -1 else seconds
         super().__init__([of], shared, self._seconds)
 
@@ -157,7 +190,7 @@ class Block(Way):
         """For all_of, whose members have no limits of their own."""
         return self._shared and self._seconds is None
 
-    def shared(self) -> "Block":
+    def shared(self) -> "Block[_Given]":
         """Of a SharedMutex: `with lock.within(5).shared():`."""
         if not hasattr(self._entered, "shared"):
             raise TypeError(f"shared() of {self!r} (accepted: that of a SharedMutex)")
@@ -167,11 +200,11 @@ class Block(Way):
         shared = ".shared()" if self._shared else ""
         return f"{self._of!r}{shared or f'.within({self._seconds!r})'}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> "Tuple[Any, ...]":
         return Block, (self._of, self._shared, None if self._shared else self._seconds)
 
 
-class AllOf(Way):
+class AllOf(Acquired):
     """Locks that are acquired together, all of them or none: what `lockflight.all_of` returns.
 
     An acquire takes the locks in the order of their domains and names, whatever the order in which
@@ -179,6 +212,7 @@ class AllOf(Way):
     threads that want overlapping sets do not wait for each other in a circle."""
 
     def __init__(self, members: "Sequence[Way]") -> None:
+        """Made by all_of()."""
         if not members:
             raise ValueError("all_of: no lock (accepted: one lock or more)")
 
@@ -201,5 +235,5 @@ class AllOf(Way):
     def __repr__(self) -> str:
         return f"lockflight.all_of({', '.join(map(repr, self._members))})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> "Tuple[Any, ...]":
         return AllOf, (self._members,)

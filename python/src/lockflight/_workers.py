@@ -222,7 +222,7 @@ class Acquire:
 
     def _acquire(self, worker: Worker, has_seat: bool) -> None:
         left = -1 if self._until is None else max(self._until - time.monotonic(), 0)
-        got, error = _outcome(lambda: self._way.acquire_unless(self._cancellation, left))
+        got, error = _outcome(lambda: self._way._acquire_unless(self._cancellation, left))
         if has_seat:
             _give_seat()
         self._decide(bool(got), error)
@@ -232,7 +232,7 @@ class Acquire:
         poller holds one of the locks for another task, so that another thread has to try."""
         if self.is_over:
             return True
-        got, error = _outcome(self._way.attempt)
+        got, error = _outcome(self._way._attempt)
         if error is None and isinstance(got, str) and self.is_late:
             late = got
             found, error = _outcome(lambda: self._way._not_acquired(late))
@@ -338,7 +338,7 @@ def give(worker: Worker, parts: "_Parts", as_death: bool = False) -> Optional[Ba
         if not as_death:
             _, error = _outcome(lock.release_shared if shared else lock.release)
         if as_death or error is not None:
-            lock.abandon()
+            lock._abandon()
         first = first or error
     worker.is_free(len(parts))
     return first
