@@ -59,7 +59,7 @@ void check_can_share(const named_handle& handle) {
                            "flight-rw)");
 }
 
-/// Whether the lock is held now.
+/// True if the lock is held now.
 bool take_one(const part& one, limit patience, mode as) {
   entry& mine = my_entry(one.of);
   as = mode_of(one, as);
@@ -87,7 +87,7 @@ bool take_one(const part& one, limit patience, mode as) {
   return true;
 }
 
-/// Whether this thread holds one of which `ask` is true.
+/// True if this thread holds one of which `ask` is true.
 template <class Ask>
 bool any_held(const std::vector<part>& parts, Ask ask) {
   return std::ranges::any_of(parts, [&](const part& each) {

@@ -55,7 +55,7 @@ class handle_object {
     const recipe* late = nullptr;
   };
   [[nodiscard]] outcome take_unless(cancellation& cancelled, limit patience) const;
-  /// Whether this thread holds one of the locks already, so that it cannot hold it for another
+  /// True if this thread holds one of the locks already, so that it cannot hold it for another
   /// task.
   [[nodiscard]] bool is_in_use() const;
   /// Frees what this thread holds, as after a death.
@@ -73,7 +73,7 @@ class handle_object {
   [[nodiscard]] bool still_valid() const;
   /// 0 if this thread does not hold.
   [[nodiscard]] double valid_for() const;
-  /// Whether any thread holds one of the locks, or all units of a semaphore are held.
+  /// True if any thread holds one of the locks, or all units of a semaphore are held.
   [[nodiscard]] bool locked() const;
 
  private:

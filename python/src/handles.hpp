@@ -76,7 +76,7 @@ inline entry& my_entry(const std::shared_ptr<const recipe>& of) {
 
 /// This thread's handle, or null if it has none or does not hold with it.
 [[nodiscard]] named_handle* holding_handle(const recipe& of);
-/// Whether this process was forked in the middle of a hold, which is the parent's.
+/// True if this process was forked in the middle of a hold, which is the parent's.
 [[nodiscard]] bool is_held_by_parent(const recipe& of);
 /// The same, which is said once for each hold.
 [[nodiscard]] bool leaves_hold_of_parent(const recipe& of);

@@ -9,7 +9,7 @@
 namespace lockflight::python {
 namespace {
 
-/// Whether Python runs signal handlers in the calling thread.
+/// True if Python runs signal handlers in the calling thread.
 bool takes_signals() { return getpid() == gettid(); }
 
 }  // namespace

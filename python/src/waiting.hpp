@@ -148,7 +148,7 @@ class cancellation {
 /// The cancellation that ends the acquire of this thread, or null.
 inline thread_local const cancellation* ends_acquire = nullptr;
 
-/// Whether a wait of this thread is over. A handler of Python may throw, which ends the wait too.
+/// True if a wait of this thread is over. A handler of Python may throw, which ends the wait too.
 [[nodiscard]] bool is_interrupted();
 /// Called by the library when a wait of this thread begins.
 void this_thread_waits();

@@ -1,4 +1,4 @@
-// Which slots of a cluster's domain are its agent's alone: the first ones. A thread of the agent
+// The slots of a cluster's domain that are its agent's alone: the first ones. A thread of the agent
 // waits for a lock that another host wants, and must not wait for a client's slot before it can.
 #pragma once
 

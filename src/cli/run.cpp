@@ -260,7 +260,7 @@ command run_command() {
             .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
                     "1), and "
                     "with --once-per if COMMAND has run in this slot (default: 0)"}}),
-      // Those of flock(1).
+      // The options of flock(1).
       .options_elsewhere = {{"-n", "--nonblock"},
                             {"--nb", "--nonblock"},
                             {"-w", "--timeout S"},

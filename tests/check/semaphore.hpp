@@ -255,7 +255,7 @@ class semaphore_program
       if (is_so(lock::record::from(e.value(first.at(rank) + i)))) return true;
     return false;
   }
-  /// Whether its records say that it holds one of the units from `first` to before `end`.
+  /// True if its records say that it holds one of the units from `first` to before `end`.
   [[nodiscard]] bool holds_one_of(const engine& e, rank_t rank, int first, int end) const {
     return any_record(e, rank, [&](lock::record r) {
       if (r.get(lock::record::phase) != lock::record::holding) return false;

@@ -80,7 +80,7 @@ class AgentsInStep : public testing::Test {
 
   void hold_up(member_id from, member_id to) { held_up_.insert({from, to}); }
   void let_go(member_id from, member_id to) { held_up_.erase({from, to}); }
-  /// Whether etcd gets what a host sends to it now.
+  /// True if etcd gets what a host sends to it now.
   std::function<bool(member_id)> reaches_etcd_ = [](member_id) { return true; };
 
   /// What a host writes to etcd from now on is under way until carry_out_late().
@@ -125,7 +125,7 @@ class AgentsInStep : public testing::Test {
     names_.push_back(name);
     return clients_.emplace_back(wanted, sim::words_in_host{&names_.back(), &on.words});
   }
-  /// Whether the client is inside in time.
+  /// True if the client is inside in time.
   bool enters_within(instant time, host& on, client& who, const std::string& name) {
     for (const instant end = now_ + time; now_ < end; pass(second / 10))
       if (steps_inside(on, who, name)) return true;

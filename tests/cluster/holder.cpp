@@ -23,7 +23,7 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-/// Whether the input has ended after so many milliseconds.
+/// True if the input has ended after so many milliseconds.
 bool ends_within(int ms) {
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   return poll(&input, 1, ms) > 0;

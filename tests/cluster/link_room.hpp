@@ -86,7 +86,7 @@ class Links : public testing::Test {
     }
     return true;
   }
-  /// Whether a gets a message to b.
+  /// True if a gets a message to b.
   [[nodiscard]] bool gets_through(const station& a, const station& b) {
     const auto there = [&] {
       return std::count_if(b.received.begin(), b.received.end(),

@@ -19,7 +19,7 @@ struct tally {
   std::atomic<int> answered, refused;
 };
 
-/// Whether all calls were answered, or refused in one line.
+/// True if all calls were answered, or refused in one line.
 int use_all(const std::string& name, tally& calls) {
   bool one_line = true;
   const auto one = [&](auto&& what) {

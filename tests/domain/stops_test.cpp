@@ -49,7 +49,7 @@ class actor {
   child& process() { return child_; }
 
  private:
-  /// Whether the domain lists it as a waiter.
+  /// True if the domain lists it as a waiter.
   [[nodiscard]] bool waits() const {
     for (const domain_lock& lock : in_.locks())
       for (const lock_user& use : lock.users)

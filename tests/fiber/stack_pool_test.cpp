@@ -33,7 +33,7 @@ std::vector<stack> take_many(stack_pool& pool, std::size_t count) {
   return stacks;
 }
 
-/// Whether madvise makes guard pages: since Linux 6.13.
+/// True if madvise makes guard pages: since Linux 6.13.
 [[nodiscard]] bool kernel_has_guard_pages() {
   constexpr int guard_install = 102;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

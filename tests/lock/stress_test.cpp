@@ -378,7 +378,7 @@ class every_lock : public testing::TestWithParam<subject> {
     has_run_ = has_run_ || GetParam().fits(machine);
     ASSERT_NO_THROW(GetParam().stress(machine, operations, widening));
   }
-  /// Whether there was room for one of the machines at least.
+  /// True if there was room for one of the machines at least.
   [[nodiscard]] bool has_run() const { return has_run_; }
   [[nodiscard]] static bool has_four_ranks() { return GetParam().fits(rma::topology::flat(4)); }
 

@@ -58,7 +58,7 @@ template <class F>
   return status == 0;
 }
 
-/// Whether the ranks of a run come to their end; one that asked for a barrier again would be
+/// True if the ranks of a run come to their end; one that asked for a barrier again would be
 /// killed.
 bool ranks_do_without() {
   shm::run_ports(two, [](shm::port& p) {

@@ -31,7 +31,7 @@ inline std::uint64_t seed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-/// Whether the fabric has enough ranks for a machine, in the present mode; most have.
+/// True if the fabric has enough ranks for a machine, in the present mode; most have.
 template <class Fabric>
 [[nodiscard]] bool fits(const rma::topology& machine) {
   if constexpr (requires { Fabric::most_ranks; })

@@ -47,7 +47,7 @@ struct launched_fabric {
       for (detail::offer& each : detail::offered()) each.what.most_rounds /= 20;
   }
 
-  /// Whether the ranks of each node of the machine share memory.
+  /// True if the ranks of each node of the machine share memory.
   [[nodiscard]] static bool has_room_for(const rma::topology& machine) {
     for (rma::rank_t r = 0; r < machine.ranks(); ++r)
       if (!hosts.same_node(r, machine.leader_of(r, machine.node_level()))) return false;

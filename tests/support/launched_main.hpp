@@ -26,7 +26,7 @@ class only_failures : public testing::EmptyTestEventListener {
   int rank_;
 };
 
-/// Whether all passed on this rank.
+/// True if all passed on this rank.
 [[nodiscard]] inline bool run_launched_tests(int rank) {
   if (rank != 0) {
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

@@ -5,7 +5,7 @@
 
 namespace lockflight::test {
 
-/// Whether `./dev test --all` asks for all of it. Otherwise a test that takes long does less of the
+/// True if `./dev test --all` asks for all of it. Otherwise a test that takes long does less of the
 /// same.
 [[nodiscard]] inline bool long_tests() { return std::getenv("LOCKFLIGHT_LONG_TESTS") != nullptr; }
 

@@ -46,7 +46,7 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
   return found;
 }
 
-/// What others see instead of the names of this process's threads; empty: those names.
+/// The name that others see instead of those of this process's threads; empty: none is set.
 std::array<char, 2 * sizeof(std::uint64_t) + 1> shown_command{};
 
 /// The thread that the slot guards, if it is of these namespaces.

@@ -77,7 +77,7 @@ class etcd_server {
   void put(const std::string& key, const std::string& text) const;
 
  private:
-  /// Whether it has ended by itself.
+  /// True if it has ended by itself.
   [[nodiscard]] bool has_ended();
   void start(const membership& in, const std::optional<tls_server>& tls);
 
@@ -116,7 +116,7 @@ class WithEtcd : public testing::Test {
   inline static std::unique_ptr<etcd_server> server_;
 };
 
-/// Whether it is true within some seconds.
+/// True if it is true within some seconds.
 [[nodiscard]] bool comes_true(const std::function<bool()>& condition,
                               std::chrono::milliseconds most = std::chrono::seconds(10));
 
