@@ -116,6 +116,9 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, co
 /// Runs a job in this process, and in processes that it starts.
 std::shared_ptr<const run_results> run_here(const job& now, const progress& begun,
                                             const progress_callback& tell) {
+  if (now.plan.profile == nullptr && now.plan.machine.nodes() > 1 &&
+      !now.lock->about.needs_native_memory && !now.lock->about.bears_lost_waiters)
+    rehearse_on_shm(now.lock->through_any_port, now.plan);
   const auto results = std::make_shared<const run_results>(now.plan);
   watcher seen(*results, now, begun, tell);
   const auto look = [&] { seen.look(); };

@@ -70,7 +70,7 @@ const about& lockflight_program() {
       .name = "lockflight",
       .summary =
           "locks for memory that is reached over a network, and named locks for the "
-          "processes of one machine",
+          "processes of one machine or of a cluster",
       .commands = commands,
       .passed_on = lab_commands::all,
       .passed_on_to = lab_name,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
 #include "bench/entry/make_anywhere.hpp"
 #include "bench/shm/stage.hpp"
@@ -232,6 +233,42 @@ TEST(WorkingLock, IsNotBlamed) {
   EXPECT_EQ(seen<lock::d_mcs>(0.5, role::operation), 0u);
   EXPECT_EQ(seen<lock::fompi_rw>(0.25, role::process), 0u);
   EXPECT_EQ(seen<lock::fompi_rw>(0.5, role::operation, workload::ecsb), 0u);
+}
+
+// ---- the rehearsal ----
+
+/// Excludes all others, and reads the lock's word where it is only on the home's node.
+template <rma::port Port>
+struct looks_at_home : lock::spin<Port> {
+  using base = lock::spin<Port>;
+  using cells = typename base::cells;
+  looks_at_home(rma::participant<Port>& me, const cells& where,
+                const typename base::parameters& set)
+      : base(me, where, set), port_(me.port()), word_(where.taken) {}
+  void lock() {
+    static_cast<void>(port_.load(word_));
+    base::lock();
+  }
+
+ private:
+  Port& port_;
+  rma::nic_cell word_;
+};
+
+TEST(Rehearsal, FindsAnImmediateAccessToAnotherNode) {
+  const anywhere wrong = make_anywhere<looks_at_home>();
+  const run_plan of_two_nodes{.machine = rma::topology::balanced({2, 1}), .writers = 1};
+  try {
+    rehearse_on_shm(wrong, of_two_nodes);
+    FAIL() << "it was not refused";
+  } catch (const shm::rank_failed& e) {
+    EXPECT_NE(std::string(e.what()).find("load by rank 1 on a cell of rank 0, which is on another "
+                                         "node"),
+              std::string::npos)
+        << e.what();
+  }
+  EXPECT_NO_THROW(rehearse_on_shm(wrong, {.machine = rma::topology::flat(2), .writers = 1}));
+  EXPECT_NO_THROW(rehearse_on_shm(make_anywhere<lock::spin>(), of_two_nodes));
 }
 
 }  // namespace
