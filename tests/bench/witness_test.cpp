@@ -130,6 +130,16 @@ struct ignores_writers : lock::fompi_rw<Port> {
   void unlock_shared() { base::unlock(); }
 };
 
+/// True if one of some runs has violations. On a busy machine the ranks of a short run may never be
+/// inside at the same time.
+template <class Run>
+bool is_caught(Run violations) {
+  constexpr int runs = 40;
+  for (int i = 0; i < runs; ++i)
+    if (violations() > 0) return true;
+  return false;
+}
+
 /// The violations that ranks other than the first saw: the first also counts lost increments, which
 /// are not tested here.
 template <template <class> class Lock>
@@ -149,20 +159,23 @@ std::uint64_t seen(double writers, role by, workload what = workload::wcsb, bool
 }
 
 TEST(BrokenLock, WritersBesideWritersAreCaught) {
-  EXPECT_GT(seen<broken_mutex>(1, role::operation), 0u);
-  EXPECT_GT(seen<broken_mutex>(0, role::operation), 0u) << "every operation of a mutex excludes";
-  EXPECT_GT(seen<broken_rw>(1, role::operation), 0u);
-  EXPECT_GT(seen<ignores_writers>(1, role::operation), 0u);
+  EXPECT_TRUE(is_caught([] { return seen<broken_mutex>(1, role::operation); }));
+  EXPECT_TRUE(is_caught([] { return seen<broken_mutex>(0, role::operation); }))
+      << "every operation of a mutex excludes";
+  EXPECT_TRUE(is_caught([] { return seen<broken_rw>(1, role::operation); }));
+  EXPECT_TRUE(is_caught([] { return seen<ignores_writers>(1, role::operation); }));
 }
 
 TEST(BrokenLock, WritersBesideReadersAreCaught) {
-  EXPECT_GT(seen<broken_rw>(0.25, role::process), 0u) << "one writer, the others read";
-  EXPECT_GT(seen<ignores_readers>(0.25, role::process), 0u);
-  EXPECT_GT(seen<ignores_readers>(0.5, role::operation), 0u);
+  EXPECT_TRUE(is_caught([] { return seen<broken_rw>(0.25, role::process); }))
+      << "one writer, the others read";
+  EXPECT_TRUE(is_caught([] { return seen<ignores_readers>(0.25, role::process); }));
+  EXPECT_TRUE(is_caught([] { return seen<ignores_readers>(0.5, role::operation); }));
 }
 
 TEST(BrokenLock, IsCaughtAmongThreads) {
-  EXPECT_GT(seen<broken_rw>(0.5, role::operation, workload::wcsb, true), 0u);
+  EXPECT_TRUE(
+      is_caught([] { return seen<broken_rw>(0.5, role::operation, workload::wcsb, true); }));
 }
 
 TEST(BrokenLock, ReadersBesideReadersAreNoViolation) {
@@ -202,10 +215,10 @@ std::uint64_t seen_far(workload what = workload::ecsb, std::uint32_t locks = 1) 
 }
 
 TEST(FarWitness, CatchesBrokenLocks) {
-  EXPECT_GT(seen_far<broken_mutex>(), 0u);
-  EXPECT_GT(seen_far<broken_rw>(), 0u);
-  EXPECT_GT(seen_far<ignores_readers>(), 0u);
-  EXPECT_GT(seen_far<ignores_writers>(), 0u);
+  EXPECT_TRUE(is_caught([] { return seen_far<broken_mutex>(); }));
+  EXPECT_TRUE(is_caught([] { return seen_far<broken_rw>(); }));
+  EXPECT_TRUE(is_caught([] { return seen_far<ignores_readers>(); }));
+  EXPECT_TRUE(is_caught([] { return seen_far<ignores_writers>(); }));
 }
 
 TEST(FarWitness, BlamesNoWorkingLock) {
