@@ -1,6 +1,7 @@
 """How the source of a client is fetched: from Debian's source packages with this machine's apt, or as one
 commit with git."""
 
+import functools
 import hashlib
 import os
 import re
@@ -109,13 +110,18 @@ def from_debian(client, source, to):
     archives = to / "archives"
     shutil.rmtree(archives, ignore_errors=True)
     archives.mkdir()
-    apt = Apt(to / "apt")
-    apt("update", "-o", "APT::Update::Error-Mode=any")
-    apt("source", "--download-only", f"{source.package}={source.version}", cwd=archives)
+    apt_in(to.parent / "apt")("source", "--download-only", f"{source.package}={source.version}", cwd=archives)
     (archive,) = archives.glob("*.orig.tar.*")
     unpack(client, archive, to)
     shutil.rmtree(archives)
-    shutil.rmtree(to / "apt")
+
+
+@functools.lru_cache
+def apt_in(folder):
+    """One apt-get for all clients, whose lists are up to date."""
+    apt = Apt(folder)
+    apt("update", "-o", "APT::Update::Error-Mode=any")
+    return apt
 
 
 class Apt:
