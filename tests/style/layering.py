@@ -58,7 +58,7 @@ NETWORK_HEADERS = {
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
         "include/lockflight/fabric/wired_mpi.hpp", "tests/wired/on_mpi.cpp",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
-        "bench/d_mcs_on_mpi.c"),
+        "bench/d_mcs_on_mpi.c", "tests/clients/early_get.c"),
     # Else a file that includes it would depend on one MPI.
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
