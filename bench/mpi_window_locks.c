@@ -12,6 +12,8 @@
  *   alone           rank 0 locks the last rank exclusively; the others wait in a barrier
  *   alone-data      the same, and adds 1 to the counter there
  *   alone-shared    rank 0 locks the last rank shared and gets the counter
+ *   held            rank 0 holds lock_all, and puts a number to the last rank and flushes it again
+ *                   and again; the others wait in a barrier. The number counts each put and flush
  *   windows         a window is made, each rank does exclusive-data there four times, and the
  *                   window is freed; the number counts each window once for each rank
  *
@@ -94,6 +96,16 @@ static void lock_all(void) {
   MPI_Win_unlock_all(win);
 }
 
+enum { puts_in_turn = 100 };
+
+static void held(void) {
+  const uint64_t value = 0;
+  for (int i = 0; i < puts_in_turn; ++i) {
+    MPI_Put(&value, 1, MPI_UINT64_T, ranks - 1, 0, 1, MPI_UINT64_T, win);
+    MPI_Win_flush(ranks - 1, win);
+  }
+}
+
 static void make_window(void) {
   MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
                    &win);
@@ -121,11 +133,17 @@ static const struct {
   const char* name;
   void (*once)(void);
 } choices[] = {
-    {"exclusive", exclusive},   {"exclusive-data", exclusive_data},
-    {"shared", shared},         {"shared-data", shared_data},
-    {"readers", readers},       {"lock_all", lock_all},
-    {"spread", spread},         {"alone", alone},
-    {"alone-data", alone_data}, {"alone-shared", alone_shared},
+    {"exclusive", exclusive},
+    {"exclusive-data", exclusive_data},
+    {"shared", shared},
+    {"shared-data", shared_data},
+    {"readers", readers},
+    {"lock_all", lock_all},
+    {"spread", spread},
+    {"alone", alone},
+    {"alone-data", alone_data},
+    {"alone-shared", alone_shared},
+    {"held", held},
     {"windows", windows},
 };
 
@@ -157,9 +175,14 @@ int main(int argc, char** argv) {
   MPI_Win_fence(0, win);
   uint64_t times = 0;
   const double begun = MPI_Wtime();
-  const int is_for_one = once == alone || once == alone_data || once == alone_shared;
-  if (rank == 0 || !is_for_one)
-    for (; !is_over(once == windows, begun, seconds); ++times) once();
+  const int is_for_one =
+      once == alone || once == alone_data || once == alone_shared || once == held;
+  const uint64_t counted = once == held ? puts_in_turn : 1;
+  if (rank == 0 || !is_for_one) {
+    if (once == held) MPI_Win_lock_all(0, win);
+    for (; !is_over(once == windows, begun, seconds); times += counted) once();
+    if (once == held) MPI_Win_unlock_all(win);
+  }
   const double took = MPI_Wtime() - begun;
   free_window();
 

@@ -1,10 +1,12 @@
 #include "mpi_preload/window.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <utility>
 
 #include "lockflight/rma/assert.hpp"
+#include "mpi_preload/bindings.hpp"
 #include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
@@ -103,7 +105,7 @@ answer window::open() {
     return {};
   const answer opened =
       change_epoch(true, [&] { return pmpi().Win_lock_all(MPI_MODE_NOCHECK, win_); });
-  a_lock_comes();
+  check_calls();
   return opened;
 }
 
@@ -223,6 +225,7 @@ answer window::lock_all(int assertion) {
   const answer opened = open();
   if (opened.code != MPI_SUCCESS) return opened;
   all_ = epoch::shared;
+  checks_left_ = checks_until_the_end_;
   if ((assertion & MPI_MODE_NOCHECK) != 0)
     all_ = epoch::unchecked;
   else
@@ -237,7 +240,14 @@ answer window::unlock_all() {
   const answer completed = complete_all();
   if (all_ == epoch::shared) locks_->unlock_all();
   all_ = epoch::none;  // not before, as in unlock
+  check_calls();       // from here on an operation is refused
   return completed;
+}
+
+void window::has_stopped_checks(bool succeeded) {
+  constexpr std::uint32_t most = std::uint32_t{1} << 30;
+  checks_until_the_end_ = succeeded ? usual_checks : std::min(2 * checks_until_the_end_, most);
+  checks_left_ = checks_until_the_end_;
 }
 
 std::string window::summary() const { return observer_.summary(*grant_.group, grant_.at); }

@@ -78,10 +78,12 @@ class window {
   }
   [[nodiscard, gnu::always_inline]] bool holds_all() const { return all_ != epoch::none; }
   /// True if this process has locked the target, or all: then an operation on it, which is about
-  /// to begin, is recorded. For programs of which one thread at a time calls MPI.
+  /// to begin, is recorded. False, too, if checks_are_over(). For programs of which one thread at a
+  /// time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
     // The call that completes the operation, unlock_all or unlock, reads only the one record.
     if (all_ != epoch::none) {
+      if (--checks_left_ == 0) return false;
       begun_anywhere_.store(true, std::memory_order_relaxed);
       return true;
     }
@@ -89,6 +91,19 @@ class window {
     if (t >= held_.size() || held_[t] == epoch::none) return false;
     begun_[t].store(true, std::memory_order_relaxed);
     return true;
+  }
+  /// True if so many operations were checked while all targets are locked that the calls are to be
+  /// left to the MPI, if no window needs a check.
+  [[nodiscard]] bool checks_are_over() const { return checks_left_ == 0; }
+  /// The calls were left to the MPI, or, if `succeeded` is false, another window needs its checks:
+  /// then the next attempt comes after twice as many operations.
+  void has_stopped_checks(bool succeeded);
+  /// True if an operation on the window may have to be refused: its MPI's epoch is of all targets,
+  /// and the locks are not.
+  [[nodiscard]] bool needs_checks() const { return open_ && all_ == epoch::none; }
+  /// Records the operations that are about to begin without a check.
+  void note_operations_to_come() {
+    if (all_ != epoch::none) begun_anywhere_.store(true, std::memory_order_relaxed);
   }
   /// Records that an operation on this target's memory has begun; any thread may call this. If the
   /// program's threads do not call MPI at the same time, the operation is only about to begin. An
@@ -109,6 +124,10 @@ class window {
   [[nodiscard]] std::string summary() const;
 
  private:
+  // To bind all names to the MPI and back takes as long as some hundred checks. An epoch has so
+  // many checked operations before that the binding costs a hundredth of their time at the most.
+  static constexpr std::uint32_t usual_checks = 1000;
+
   // none: 0. Of exclusive locks of MPI's, queued: behind our own queue.
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked, queued };
   answer open();
@@ -141,6 +160,10 @@ class window {
   bool is_changing_ = false;               // a thread of ours has MPI open or close it
   zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
+
+  // Checks while all targets are locked: how many until they are to end, and how many in all.
+  std::uint32_t checks_left_ = usual_checks;
+  std::uint32_t checks_until_the_end_ = usual_checks;
 
   bool is_usual_;
   bool can_be_used_again_ = false;
