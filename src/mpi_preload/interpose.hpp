@@ -8,25 +8,34 @@
 #include "mpi_preload/bindings.hpp"
 #include "mpi_preload/pmpi.hpp"
 
-// LOCKFLIGHT_INTERPOSE(Win_lock, (int type, …), (type, …)) { … }
-#define LOCKFLIGHT_INTERPOSE(call, parameters, arguments)                        \
+// LOCKFLIGHT_INTERPOSE(Win_create, (void* base, …), (base, …)) { … }
+#define LOCKFLIGHT_INTERPOSE(call, parameters, arguments) \
+  LOCKFLIGHT_INTERPOSE_QUICKLY(call, parameters, arguments, )
+
+// `quickly` is a statement that returns where the call is for a window that was found alone
+// (windows.hpp: no tool is behind us then) and there is little to do; else it does nothing.
+#define LOCKFLIGHT_INTERPOSE_QUICKLY(call, parameters, arguments, quickly)       \
   static int work_of_##call parameters;                                          \
-  extern "C" __attribute__((visibility("default"))) int MPI_##call parameters {  \
+  [[gnu::noinline]] static int behind_##call parameters {                        \
     const auto& behind = lockflight::mpi_preload::behind();                      \
     if (behind.next.call != behind.own.call) return behind.next.call arguments;  \
     return work_of_##call arguments;                                             \
   }                                                                              \
+  extern "C" __attribute__((visibility("default"))) int MPI_##call parameters {  \
+    quickly;                                                                     \
+    return behind_##call arguments;                                              \
+  }                                                                              \
   extern "C" __attribute__((visibility("default"))) int PMPI_##call parameters { \
+    quickly;                                                                     \
     return work_of_##call arguments;                                             \
   }                                                                              \
-  static int work_of_##call parameters
+  [[gnu::noinline]] int work_of_##call parameters
 
 // The same for a call that the MPI does by itself but for what some windows need. Its names are a
 // jump each to where bindings.hpp has them lead. The steps of a check are in functions of their own
 // with the same arguments, so that the first one has no registers to save or move.
 //
-// `quickly` is a statement that returns where the call is for a window that was found alone
-// (windows.hpp) and there is next to nothing to do; else it does nothing.
+// `quickly` as above.
 #define LOCKFLIGHT_INTERPOSE_PASSED_ON(call, parameters, arguments, quickly)               \
   static int checked_##call parameters;                                                    \
   [[gnu::noinline]] static int behind_##call parameters {                                  \

@@ -138,15 +138,21 @@ LOCKFLIGHT_INTERPOSE(Finalize, (void), ()) {
 
 // ---- passive targets ----
 
-LOCKFLIGHT_INTERPOSE(Win_lock, (int type, int rank, int assertion, MPI_Win win),
-                     (type, rank, assertion, win)) {
+LOCKFLIGHT_INTERPOSE_QUICKLY(Win_lock, (int type, int rank, int assertion, MPI_Win win),
+                             (type, rank, assertion, win),
+                             if (preload::window* const ours = preload::found_alone(win);
+                                 ours != nullptr && ours->lock_quickly(type, rank, assertion))
+                                 [[likely]] return MPI_SUCCESS) {
   preload::window* const ours = preload::find(win);
   if (ours == nullptr) return pmpi().Win_lock(type, rank, assertion, win);
   return locked(win, *ours, rank, type == MPI_LOCK_SHARED ? "shared" : "exclusive",
                 [&] { return ours->lock(type, rank, assertion); });
 }
 
-LOCKFLIGHT_INTERPOSE(Win_unlock, (int rank, MPI_Win win), (rank, win)) {
+LOCKFLIGHT_INTERPOSE_QUICKLY(Win_unlock, (int rank, MPI_Win win), (rank, win),
+                             if (preload::window* const ours = preload::found_alone(win);
+                                 ours != nullptr && ours->unlock_quickly(rank))
+                                 [[likely]] return MPI_SUCCESS) {
   preload::window* const ours = preload::find(win);
   if (ours == nullptr) return pmpi().Win_unlock(rank, win);
   return unlocked(win, *ours, rank, ours->unlock(rank));

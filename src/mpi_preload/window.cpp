@@ -8,6 +8,7 @@
 #include "lockflight/rma/assert.hpp"
 #include "mpi_preload/bindings.hpp"
 #include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/probes.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -41,6 +42,7 @@ window::window(MPI_Win of, const window_grant& grant, const observation& what, b
       begun_(held_.size()),
       is_usual_(is_usual),
       by_mpi_(scheme_.lock_all == way_of_mpi),
+      is_quick_(!by_mpi_ && !what.counts && !what.hangs),
       observer_(of, me_, scheme_, what) {
   // Of the port, which other windows use too.
   static const std::function<void()> hook = while_waiting;
@@ -215,6 +217,56 @@ answer window::unlock(int target) {
   here = epoch::none;
   --targets_held_;
   return completed;
+}
+
+bool window::lock_quickly(int type, int target, int assertion) {
+  const auto t = static_cast<std::size_t>(target);
+  if (!is_quick_ || !open_ || all_ != epoch::none || assertion != 0 || t >= held_.size())
+    return false;
+  epoch& here = held_[t];
+  if (here != epoch::none) return false;
+  if (type == MPI_LOCK_EXCLUSIVE) {
+    probes::acquire(this, target, "exclusive");
+    // If no queue node is left this throws, and the usual way returns the error.
+    try {
+      locks_->lock(target);
+    } catch (const std::length_error&) {
+      return false;
+    }
+    here = epoch::exclusive;
+    probes::acquired(this, target, "exclusive");
+  } else if (type == MPI_LOCK_SHARED) {
+    probes::acquire(this, target, "shared");
+    try {
+      locks_->lock_shared(target);
+    } catch (const std::length_error&) {
+      return false;
+    }
+    here = epoch::shared;
+    probes::acquired(this, target, "shared");
+  } else {
+    return false;
+  }
+  ++targets_held_;
+  return true;
+}
+
+bool window::unlock_quickly(int target) {
+  const auto t = static_cast<std::size_t>(target);
+  if (!is_quick_ || t >= held_.size() || begun_[t].load(std::memory_order_relaxed)) return false;
+  epoch& here = held_[t];
+  // As in complete(). A release of the lock orders the epoch's accesses by itself.
+  std::atomic_thread_fence(std::memory_order_release);
+  if (here == epoch::exclusive)
+    locks_->unlock(target);
+  else if (here == epoch::shared)
+    locks_->unlock_shared(target);
+  else
+    return false;
+  here = epoch::none;
+  --targets_held_;
+  probes::released(this, target);
+  return true;
 }
 
 answer window::lock_all(int assertion) {

@@ -57,6 +57,11 @@ class window {
   answer unlock(int target);
   answer lock_all(int assertion);
   answer unlock_all();
+  /// lock and unlock where there is nothing to do besides the drop-in's own lock: MPI's epoch is
+  /// open, no wait is observed, and no operation is to be completed. False, and nothing is done,
+  /// elsewhere. For programs of which one thread at a time calls MPI.
+  [[nodiscard]] bool lock_quickly(int type, int target, int assertion);
+  [[nodiscard]] bool unlock_quickly(int target);
   int flush(int target);  // MPI's own, and so are its errors
   /// Before MPI's flush of all targets: operations that another thread begins meanwhile are
   /// recorded again.
@@ -168,6 +173,7 @@ class window {
   bool is_usual_;
   bool can_be_used_again_ = false;
   bool by_mpi_;           // the way is way_of_mpi
+  bool is_quick_;         // it is not, and no wait is observed
   int last_target_ = -1;  // of the last exclusive lock, and how often in a row
   int times_in_a_row_ = 0;
 
