@@ -17,7 +17,9 @@
  *   windows         a window is made, each rank does exclusive-data there four times, and the
  *                   window is freed; the number counts each window once for each rank
  *
- * Prints that number and the rate of the slowest rank, and fails if an addition was lost.
+ * Prints that number and the rate of the slowest rank, and fails if an addition was lost. Where
+ * rank 0 is alone, also its rate in the best stretch of 1,000, which other work of the machine does
+ * not change.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -96,14 +98,10 @@ static void lock_all(void) {
   MPI_Win_unlock_all(win);
 }
 
-enum { puts_in_turn = 100 };
-
 static void held(void) {
   const uint64_t value = 0;
-  for (int i = 0; i < puts_in_turn; ++i) {
-    MPI_Put(&value, 1, MPI_UINT64_T, ranks - 1, 0, 1, MPI_UINT64_T, win);
-    MPI_Win_flush(ranks - 1, win);
-  }
+  MPI_Put(&value, 1, MPI_UINT64_T, ranks - 1, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_flush(ranks - 1, win);
 }
 
 static void make_window(void) {
@@ -147,6 +145,8 @@ static const struct {
     {"windows", windows},
 };
 
+enum { in_a_stretch = 1000 };
+
 /* What is collective all ranks do equally often. */
 static int is_over(int is_collective, double begun, double seconds) {
   int over = MPI_Wtime() - begun >= seconds;
@@ -177,11 +177,18 @@ int main(int argc, char** argv) {
   const double begun = MPI_Wtime();
   const int is_for_one =
       once == alone || once == alone_data || once == alone_shared || once == held;
-  const uint64_t counted = once == held ? puts_in_turn : 1;
-  if (rank == 0 || !is_for_one) {
+  double best = 0;
+  if (is_for_one && rank == 0) {
     if (once == held) MPI_Win_lock_all(0, win);
-    for (; !is_over(once == windows, begun, seconds); times += counted) once();
+    for (double from = begun, to = begun; to - begun < seconds; from = to) {
+      for (int i = 0; i < in_a_stretch; ++i) once();
+      times += in_a_stretch;
+      to = MPI_Wtime();
+      if (in_a_stretch > best * (to - from)) best = in_a_stretch / (to - from);
+    }
     if (once == held) MPI_Win_unlock_all(win);
+  } else if (!is_for_one) {
+    for (; !is_over(once == windows, begun, seconds); ++times) once();
   }
   const double took = MPI_Wtime() - begun;
   free_window();
@@ -194,7 +201,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(MPI_IN_PLACE, &additions_found, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   const int lost = additions_found != additions;
   if (rank == 0) {
-    printf("%.1f %.1f\n", rate, least);
+    printf(best > 0 ? "%.1f %.1f %.1f\n" : "%.1f %.1f\n", rate, least, best);
     if (lost)
       fprintf(stderr, "mpi_window_locks: %llu additions, the counters say %llu\n",
               (unsigned long long)additions, (unsigned long long)additions_found);
