@@ -63,8 +63,8 @@ class scheme_of final : public scheme {
     return *at;
   }
   [[nodiscard, gnu::cold, gnu::noinline]] handle& made_for(int target) {
-    made_.push_back(
-        std::make_unique<handle>(me_, door_, places_.target(me_.machine(), target), places_.set()));
+    made_.push_back(std::make_unique<handle>(me_, door_, places_.target(me_.machine(), target),
+                                             target, places_.set()));
     return *made_.back();
   }
 

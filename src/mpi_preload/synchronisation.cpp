@@ -150,9 +150,10 @@ LOCKFLIGHT_INTERPOSE_QUICKLY(Win_lock, (int type, int rank, int assertion, MPI_W
 }
 
 LOCKFLIGHT_INTERPOSE_QUICKLY(Win_unlock, (int rank, MPI_Win win), (rank, win),
+                             int code = MPI_SUCCESS;
                              if (preload::window* const ours = preload::found_alone(win);
-                                 ours != nullptr && ours->unlock_quickly(rank))
-                                 [[likely]] return MPI_SUCCESS) {
+                                 ours != nullptr && ours->unlock_quickly(rank, code))
+                                 [[likely]] return code) {
   preload::window* const ours = preload::find(win);
   if (ours == nullptr) return pmpi().Win_unlock(rank, win);
   return unlocked(win, *ours, rank, ours->unlock(rank));

@@ -251,21 +251,26 @@ bool window::lock_quickly(int type, int target, int assertion) {
   return true;
 }
 
-bool window::unlock_quickly(int target) {
+bool window::unlock_quickly(int target, int& code) {
   const auto t = static_cast<std::size_t>(target);
-  if (!is_quick_ || t >= held_.size() || begun_[t].load(std::memory_order_relaxed)) return false;
+  if (!is_quick_ || t >= held_.size()) return false;
   epoch& here = held_[t];
-  // As in complete(). A release of the lock orders the epoch's accesses by itself.
-  std::atomic_thread_fence(std::memory_order_release);
+  if (here != epoch::exclusive && here != epoch::shared) return false;
+  // As in complete().
+  if (begun_[t].load(std::memory_order_relaxed)) {
+    begun_[t].store(false, std::memory_order_relaxed);
+    const keeping_the_processor meanwhile;
+    code = detail::all_calls.own.Win_flush(target, win_);
+  } else {
+    std::atomic_thread_fence(std::memory_order_release);
+  }
   if (here == epoch::exclusive)
     locks_->unlock(target);
-  else if (here == epoch::shared)
-    locks_->unlock_shared(target);
   else
-    return false;
+    locks_->unlock_shared(target);
   here = epoch::none;
   --targets_held_;
-  probes::released(this, target);
+  if (code == MPI_SUCCESS) probes::released(this, target);
   return true;
 }
 

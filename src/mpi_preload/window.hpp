@@ -57,11 +57,12 @@ class window {
   answer unlock(int target);
   answer lock_all(int assertion);
   answer unlock_all();
-  /// lock and unlock where there is nothing to do besides the drop-in's own lock: MPI's epoch is
-  /// open, no wait is observed, and no operation is to be completed. False, and nothing is done,
-  /// elsewhere. For programs of which one thread at a time calls MPI.
+  /// lock and unlock where there is nothing to do besides the drop-in's own lock, and a flush:
+  /// MPI's epoch is open, and no wait is observed. False, and nothing is done, elsewhere. `code` is
+  /// that of the flush, whose errors the MPI has reported. For programs of which one thread at a
+  /// time calls MPI.
   [[nodiscard]] bool lock_quickly(int type, int target, int assertion);
-  [[nodiscard]] bool unlock_quickly(int target);
+  [[nodiscard]] bool unlock_quickly(int target, int& code);
   int flush(int target);  // MPI's own, and so are its errors
   /// Before MPI's flush of all targets: operations that another thread begins meanwhile are
   /// recorded again.

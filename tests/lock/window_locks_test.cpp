@@ -28,8 +28,7 @@ struct window {
   window(participant& me, int targets) : in(me, door::cells::place(me.cells(), me.machine(), 0)) {
     targets_.reserve(static_cast<std::size_t>(targets));
     for (int t = 0; t < targets; ++t)
-      targets_.emplace_back(me, in,
-                            lock::d_mcs<port>::cells::place(me.cells(), me.machine(), {}, 0),
+      targets_.emplace_back(me, in, target::cells::place(me.cells(), me.machine(), {}, 0), t,
                             lock::d_mcs<port>::parameters{});
   }
   [[nodiscard]] target& at(int t) { return targets_[static_cast<std::size_t>(t)]; }
