@@ -6,8 +6,8 @@
 // | first rank of a node    | `fixed` + `each` for every target |
 // | other ranks             | `fixed` + `each`                  |
 // | one node, any rank      | `fixed` + `each` for every target, at most: what it locks |
-// `each` is 64, one cache line, for flight-rw where the ranks are many (flight_rw_parameters). On one
-// node a target has a second line, which says whom it favours (window/favour.hpp).
+// `each` is 64, one cache line, for flight-rw where the ranks are many (flight_rw_parameters). On
+// one node a target has a second line, which says whom it favours (window/favour.hpp).
 #pragma once
 
 #include <algorithm>
