@@ -19,7 +19,9 @@ int noted(int target, MPI_Win win, Call call) {
   if (ours != nullptr && ours->refuses(target))
     return preload::raise(preload::with_handler::window(win), {.code = MPI_ERR_RMA_SYNC});
   const int begun = call();
-  if (begun == MPI_SUCCESS && ours != nullptr) ours->note_operation(target);
+  if (ours == nullptr) return begun;
+  if (begun == MPI_SUCCESS) ours->note_operation(target);
+  if (ours->checks_are_over()) preload::stop_checks(*ours);
   return begun;
 }
 
@@ -28,13 +30,13 @@ int noted(int target, MPI_Win win, Call call) {
 // An operation is recorded before it begins if one thread at a time calls MPI. The record needs no
 // call, and MPI's call is the last step of its caller. So the arguments stay where they are; under
 // Open MPI a small get takes as long as moving them.
-#define LOCKFLIGHT_NOTED(call, parameters, arguments)                                           \
-  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments,                                 \
-                                   if (preload::window* const ours = preload::found_alone(win); \
-                                       ours != nullptr && ours->note_in_epoch(target))          \
-                                       [[likely]] return preload::mpi_of_found_alone()          \
-                                           .call arguments;) {                                  \
-    return noted(target, win, [&] { return pmpi().call arguments; });                           \
+#define LOCKFLIGHT_NOTED(call, parameters, arguments)                                         \
+  LOCKFLIGHT_INTERPOSE_PASSED_ON(call, parameters, arguments,                                 \
+                                 if (preload::window* const ours = preload::found_alone(win); \
+                                     ours != nullptr && ours->note_in_epoch(target))          \
+                                     [[likely]] return preload::mpi_of_found_alone()          \
+                                         .call arguments;) {                                  \
+    return noted(target, win, [&] { return pmpi().call arguments; });                         \
   }
 
 // Most calls exist with counts of two types (MPI 4).
@@ -77,8 +79,6 @@ int noted(int target, MPI_Win win, Call call) {
                    (from, n, type, before, before_n, before_type, target, at, target_n,            \
                     target_type, op, win, request))
 
-extern "C" {
-
 LOCKFLIGHT_COUNTED_CALLS(, int)
 #if MPI_VERSION >= 4
 LOCKFLIGHT_COUNTED_CALLS(_c, MPI_Count)
@@ -93,5 +93,3 @@ LOCKFLIGHT_NOTED(Compare_and_swap,
                  (const void* from, const void* expected, void* before, MPI_Datatype type,
                   int target, MPI_Aint at, MPI_Win win),
                  (from, expected, before, type, target, at, win))
-
-}  // extern "C"

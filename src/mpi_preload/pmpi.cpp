@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "mpi_preload/bindings.hpp"
 #include "mpi_preload/mpi_library.hpp"
 
 namespace lockflight::mpi_preload {
@@ -71,9 +72,10 @@ bool look_up_all() {
 #undef LOCKFLIGHT_LOOK_UP_LARGE
 #undef LOCKFLIGHT_LOOK_UP_ONE
 #undef LOCKFLIGHT_LOOK_UP
+  // Before the calls are known: a thread that locks a window knows them, so that this cannot undo
+  // its check_calls().
+  leave_calls_to_mpi();
   detail::looked_up.store(&all_calls, std::memory_order_release);
-  // A lock calls behind() before a_lock_comes(), so this cannot undo that.
-  detail::straight.store(&all_calls, std::memory_order_release);
   return true;
 }
 
@@ -82,7 +84,6 @@ bool look_up_all() {
 namespace detail {
 
 constinit std::atomic<const calls_behind*> looked_up{nullptr};
-constinit std::atomic<const calls_behind*> straight{nullptr};
 
 // Cold, so that its callers save no registers for it.
 [[gnu::cold]] const calls_behind& look_up() {

@@ -12,23 +12,32 @@ namespace lockflight::mpi_preload {
 // Every call that is interposed. MPI 4 has the data movement and most of the calls that make
 // windows a second time, with large counts.
 // clang-format off
-#define LOCKFLIGHT_INTERPOSED(CALL)                                                   \
+
+// The calls of which the drop-in does a part in every program.
+#define LOCKFLIGHT_ALWAYS_OURS(CALL)                                                  \
   CALL(Win_create) CALL(Win_allocate) CALL(Win_allocate_shared)                         \
   CALL(Win_create_dynamic) CALL(Win_free) CALL(Win_get_info) CALL(Finalize)             \
-  CALL(Win_lock) CALL(Win_unlock) CALL(Win_lock_all) CALL(Win_unlock_all)               \
+  CALL(Win_lock) CALL(Win_unlock) CALL(Win_lock_all) CALL(Win_unlock_all)
+// The calls that are the MPI's but for what some windows need (bindings.hpp).
+#define LOCKFLIGHT_PASSED_ON(CALL)                                                    \
   CALL(Win_flush) CALL(Win_flush_all) CALL(Win_flush_local) CALL(Win_flush_local_all)   \
   CALL(Win_sync) CALL(Win_fence) CALL(Win_start) CALL(Win_post)                         \
   CALL(Put) CALL(Get) CALL(Accumulate) CALL(Get_accumulate)                             \
   CALL(Fetch_and_op) CALL(Compare_and_swap)                                             \
   CALL(Rput) CALL(Rget) CALL(Raccumulate) CALL(Rget_accumulate)
 #if MPI_VERSION >= 4
-#define LOCKFLIGHT_INTERPOSED_LARGE(CALL)                                             \
-  CALL(Win_create_c) CALL(Win_allocate_c) CALL(Win_allocate_shared_c)                   \
+#define LOCKFLIGHT_ALWAYS_OURS_LARGE(CALL)                                            \
+  CALL(Win_create_c) CALL(Win_allocate_c) CALL(Win_allocate_shared_c)
+#define LOCKFLIGHT_PASSED_ON_LARGE(CALL)                                              \
   CALL(Put_c) CALL(Get_c) CALL(Accumulate_c) CALL(Get_accumulate_c)                     \
   CALL(Rput_c) CALL(Rget_c) CALL(Raccumulate_c) CALL(Rget_accumulate_c)
 #else
-#define LOCKFLIGHT_INTERPOSED_LARGE(CALL)
+#define LOCKFLIGHT_ALWAYS_OURS_LARGE(CALL)
+#define LOCKFLIGHT_PASSED_ON_LARGE(CALL)
 #endif
+#define LOCKFLIGHT_INTERPOSED(CALL) LOCKFLIGHT_ALWAYS_OURS(CALL) LOCKFLIGHT_PASSED_ON(CALL)
+#define LOCKFLIGHT_INTERPOSED_LARGE(CALL)                                             \
+  LOCKFLIGHT_ALWAYS_OURS_LARGE(CALL) LOCKFLIGHT_PASSED_ON_LARGE(CALL)
 // clang-format on
 
 struct mpi_calls {
@@ -48,8 +57,6 @@ namespace detail {
 extern constinit calls_behind all_calls;  // where looked_up leads
 extern constinit std::atomic<const calls_behind*> looked_up;
 [[nodiscard]] const calls_behind& look_up();
-// A pointer and not a flag beside the calls: one read says both whether and where to jump.
-extern constinit std::atomic<const calls_behind*> straight;
 }  // namespace detail
 
 /// The calls behind us if they were looked up, as they are when there is a window of the drop-in;
@@ -65,24 +72,7 @@ extern constinit std::atomic<const calls_behind*> straight;
 /// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock.
 [[nodiscard]] inline const mpi_calls& pmpi() { return behind().own; }
 
-/// The calls behind us while the drop-in has nothing to add, so that a program that never locks
-/// pays a load, a test and a jump. Null from the first lock on a window of the drop-in on, and
-/// before the first call of behind().
-///
-/// Acquire, with the release in look_up(): the calls were looked up, perhaps by another thread.
-[[nodiscard, gnu::always_inline]] inline const calls_behind* before_any_lock() {
-  return detail::straight.load(std::memory_order_acquire);
-}
-
 /// True if a profiling tool is loaded behind us. Of calls that were looked up.
 [[nodiscard]] bool has_tool_behind();
-
-/// A window of the drop-in is about to be locked: from here on its calls check which window they
-/// are for.
-///
-/// Relaxed: a thread whose call must see this, since it belongs to the epoch that the lock begins
-/// or follows it on the same window, is ordered after the lock by the program (MPI-3.1,
-/// section 11.7). For all other threads either value is right.
-inline void a_lock_comes() { detail::straight.store(nullptr, std::memory_order_relaxed); }
 
 }  // namespace lockflight::mpi_preload

@@ -56,15 +56,15 @@ class scheme_of final : public scheme {
  private:
   // A handle is made when it is first used: most ranks lock few targets, and a handle of a
   // reader-writer lock has a table of its counters.
-  [[nodiscard]] handle& on(int target) {
+  [[nodiscard, gnu::always_inline]] handle& on(int target) {
     handle*& at = handles_[static_cast<std::size_t>(target)];
     if (at == nullptr) [[unlikely]]
       at = &made_for(target);
     return *at;
   }
-  [[nodiscard]] handle& made_for(int target) {
-    made_.push_back(
-        std::make_unique<handle>(me_, door_, places_.target(me_.machine(), target), places_.set()));
+  [[nodiscard, gnu::cold, gnu::noinline]] handle& made_for(int target) {
+    made_.push_back(std::make_unique<handle>(me_, door_, places_.target(me_.machine(), target),
+                                             target, places_.set()));
     return *made_.back();
   }
 

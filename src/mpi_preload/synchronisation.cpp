@@ -55,8 +55,6 @@ int adopted(MPI_Comm group, MPI_Info info, const MPI_Win* win, Call call) {
 
 }  // namespace
 
-extern "C" {
-
 // ---- windows ----
 
 LOCKFLIGHT_INTERPOSE(Win_create,
@@ -140,15 +138,22 @@ LOCKFLIGHT_INTERPOSE(Finalize, (void), ()) {
 
 // ---- passive targets ----
 
-LOCKFLIGHT_INTERPOSE(Win_lock, (int type, int rank, int assertion, MPI_Win win),
-                     (type, rank, assertion, win)) {
+LOCKFLIGHT_INTERPOSE_QUICKLY(Win_lock, (int type, int rank, int assertion, MPI_Win win),
+                             (type, rank, assertion, win),
+                             if (preload::window* const ours = preload::found_alone(win);
+                                 ours != nullptr && ours->lock_quickly(type, rank, assertion))
+                                 [[likely]] return MPI_SUCCESS) {
   preload::window* const ours = preload::find(win);
   if (ours == nullptr) return pmpi().Win_lock(type, rank, assertion, win);
   return locked(win, *ours, rank, type == MPI_LOCK_SHARED ? "shared" : "exclusive",
                 [&] { return ours->lock(type, rank, assertion); });
 }
 
-LOCKFLIGHT_INTERPOSE(Win_unlock, (int rank, MPI_Win win), (rank, win)) {
+LOCKFLIGHT_INTERPOSE_QUICKLY(Win_unlock, (int rank, MPI_Win win), (rank, win),
+                             int code = MPI_SUCCESS;
+                             if (preload::window* const ours = preload::found_alone(win);
+                                 ours != nullptr && ours->unlock_quickly(rank, code))
+                                 [[likely]] return code) {
   preload::window* const ours = preload::find(win);
   if (ours == nullptr) return pmpi().Win_unlock(rank, win);
   return unlocked(win, *ours, rank, ours->unlock(rank));
@@ -171,7 +176,7 @@ LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
 
 // While all targets are locked, the record that an operation has begun is one of all targets, which
 // the flush of one target does not clear: the call is MPI's, as its caller's last step.
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
+LOCKFLIGHT_INTERPOSE_PASSED_ON(
     Win_flush, (int target, MPI_Win win), (target, win),
     if (preload::window* const ours = preload::found_alone(win); ours != nullptr) [[likely]] {
       if (ours->holds_all()) return preload::mpi_of_found_alone().Win_flush(target, win);
@@ -182,7 +187,7 @@ LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
 }
 
 // The record is cleared before the flush, and so the call is the caller's last step here too.
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
+LOCKFLIGHT_INTERPOSE_PASSED_ON(
     Win_flush_all, (MPI_Win win), (win),
     if (preload::window* const ours = found_with_lock(win); ours != nullptr) [[likely]] {
       ours->note_flush_of_all();
@@ -194,47 +199,45 @@ LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(
   return pmpi().Win_flush_all(win);
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_local, (int target, MPI_Win win), (target, win),
-                                 if (found_with_lock(win) != nullptr)
-                                     [[likely]] return preload::mpi_of_found_alone()
-                                         .Win_flush_local(target, win)) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_flush_local, (int target, MPI_Win win), (target, win),
+                               if (found_with_lock(win) != nullptr)
+                                   [[likely]] return preload::mpi_of_found_alone()
+                                       .Win_flush_local(target, win)) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_flush_local(target, win) : ready;
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_local_all, (MPI_Win win), (win),
-                                 if (found_with_lock(win) != nullptr)
-                                     [[likely]] return preload::mpi_of_found_alone()
-                                         .Win_flush_local_all(win)) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_flush_local_all, (MPI_Win win), (win),
+                               if (found_with_lock(win) != nullptr)
+                                   [[likely]] return preload::mpi_of_found_alone()
+                                       .Win_flush_local_all(win)) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_flush_local_all(win) : ready;
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_sync, (MPI_Win win), (win),
-                                 if (found_with_lock(win) != nullptr)
-                                     [[likely]] return preload::mpi_of_found_alone()
-                                         .Win_sync(win)) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_sync, (MPI_Win win), (win),
+                               if (found_with_lock(win) != nullptr)
+                                   [[likely]] return preload::mpi_of_found_alone()
+                                       .Win_sync(win)) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_sync(win) : ready;
 }
 
 // ---- active targets ----
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win), ) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_fence, (int assertion, MPI_Win win), (assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_fence(assertion, win) : ready;
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win), ) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_start, (MPI_Group group, int assertion, MPI_Win win),
+                               (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_start(group, assertion, win) : ready;
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win), ) {
+LOCKFLIGHT_INTERPOSE_PASSED_ON(Win_post, (MPI_Group group, int assertion, MPI_Win win),
+                               (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_post(group, assertion, win) : ready;
 }
-
-}  // extern "C"

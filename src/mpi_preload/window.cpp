@@ -1,11 +1,14 @@
 #include "mpi_preload/window.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <utility>
 
 #include "lockflight/rma/assert.hpp"
+#include "mpi_preload/bindings.hpp"
 #include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/probes.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -39,6 +42,7 @@ window::window(MPI_Win of, const window_grant& grant, const observation& what, b
       begun_(held_.size()),
       is_usual_(is_usual),
       by_mpi_(scheme_.lock_all == way_of_mpi),
+      is_quick_(!by_mpi_ && !what.counts && !what.hangs),
       observer_(of, me_, scheme_, what) {
   // Of the port, which other windows use too.
   static const std::function<void()> hook = while_waiting;
@@ -103,7 +107,7 @@ answer window::open() {
     return {};
   const answer opened =
       change_epoch(true, [&] { return pmpi().Win_lock_all(MPI_MODE_NOCHECK, win_); });
-  a_lock_comes();
+  check_calls();
   return opened;
 }
 
@@ -215,6 +219,61 @@ answer window::unlock(int target) {
   return completed;
 }
 
+bool window::lock_quickly(int type, int target, int assertion) {
+  const auto t = static_cast<std::size_t>(target);
+  if (!is_quick_ || !open_ || all_ != epoch::none || assertion != 0 || t >= held_.size())
+    return false;
+  epoch& here = held_[t];
+  if (here != epoch::none) return false;
+  if (type == MPI_LOCK_EXCLUSIVE) {
+    probes::acquire(this, target, "exclusive");
+    // If no queue node is left this throws, and the usual way returns the error.
+    try {
+      locks_->lock(target);
+    } catch (const std::length_error&) {
+      return false;
+    }
+    here = epoch::exclusive;
+    probes::acquired(this, target, "exclusive");
+  } else if (type == MPI_LOCK_SHARED) {
+    probes::acquire(this, target, "shared");
+    try {
+      locks_->lock_shared(target);
+    } catch (const std::length_error&) {
+      return false;
+    }
+    here = epoch::shared;
+    probes::acquired(this, target, "shared");
+  } else {
+    return false;
+  }
+  ++targets_held_;
+  return true;
+}
+
+bool window::unlock_quickly(int target, int& code) {
+  const auto t = static_cast<std::size_t>(target);
+  if (!is_quick_ || t >= held_.size()) return false;
+  epoch& here = held_[t];
+  if (here != epoch::exclusive && here != epoch::shared) return false;
+  // As in complete().
+  if (begun_[t].load(std::memory_order_relaxed)) {
+    begun_[t].store(false, std::memory_order_relaxed);
+    const keeping_the_processor meanwhile;
+    code = detail::all_calls.own.Win_flush(target, win_);
+  } else {
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  if (here == epoch::exclusive)
+    locks_->unlock(target);
+  else
+    locks_->unlock_shared(target);
+  here = epoch::none;
+  --targets_held_;
+  if (code == MPI_SUCCESS) probes::released(this, target);
+  return true;
+}
+
 answer window::lock_all(int assertion) {
   const entry in;
   if ((assertion & ~MPI_MODE_NOCHECK) != 0) return {.code = class_of_bad_assertion};
@@ -223,6 +282,7 @@ answer window::lock_all(int assertion) {
   const answer opened = open();
   if (opened.code != MPI_SUCCESS) return opened;
   all_ = epoch::shared;
+  checks_left_ = checks_until_the_end_;
   if ((assertion & MPI_MODE_NOCHECK) != 0)
     all_ = epoch::unchecked;
   else
@@ -237,7 +297,14 @@ answer window::unlock_all() {
   const answer completed = complete_all();
   if (all_ == epoch::shared) locks_->unlock_all();
   all_ = epoch::none;  // not before, as in unlock
+  check_calls();       // from here on an operation is refused
   return completed;
+}
+
+void window::has_stopped_checks(bool succeeded) {
+  constexpr std::uint32_t most = std::uint32_t{1} << 30;
+  checks_until_the_end_ = succeeded ? usual_checks : std::min(2 * checks_until_the_end_, most);
+  checks_left_ = checks_until_the_end_;
 }
 
 std::string window::summary() const { return observer_.summary(*grant_.group, grant_.at); }

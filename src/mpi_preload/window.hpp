@@ -57,6 +57,12 @@ class window {
   answer unlock(int target);
   answer lock_all(int assertion);
   answer unlock_all();
+  /// lock and unlock where there is nothing to do besides the drop-in's own lock, and a flush:
+  /// MPI's epoch is open, and no wait is observed. False, and nothing is done, elsewhere. `code` is
+  /// that of the flush, whose errors the MPI has reported. For programs of which one thread at a
+  /// time calls MPI.
+  [[nodiscard]] bool lock_quickly(int type, int target, int assertion);
+  [[nodiscard]] bool unlock_quickly(int target, int& code);
   int flush(int target);  // MPI's own, and so are its errors
   /// Before MPI's flush of all targets: operations that another thread begins meanwhile are
   /// recorded again.
@@ -78,10 +84,12 @@ class window {
   }
   [[nodiscard, gnu::always_inline]] bool holds_all() const { return all_ != epoch::none; }
   /// True if this process has locked the target, or all: then an operation on it, which is about
-  /// to begin, is recorded. For programs of which one thread at a time calls MPI.
+  /// to begin, is recorded. False, too, if checks_are_over(). For programs of which one thread at a
+  /// time calls MPI.
   [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
     // The call that completes the operation, unlock_all or unlock, reads only the one record.
     if (all_ != epoch::none) {
+      if (--checks_left_ == 0) return false;
       begun_anywhere_.store(true, std::memory_order_relaxed);
       return true;
     }
@@ -89,6 +97,19 @@ class window {
     if (t >= held_.size() || held_[t] == epoch::none) return false;
     begun_[t].store(true, std::memory_order_relaxed);
     return true;
+  }
+  /// True if so many operations were checked while all targets are locked that the calls are to be
+  /// left to the MPI, if no window needs a check.
+  [[nodiscard]] bool checks_are_over() const { return checks_left_ == 0; }
+  /// The calls were left to the MPI, or, if `succeeded` is false, another window needs its checks:
+  /// then the next attempt comes after twice as many operations.
+  void has_stopped_checks(bool succeeded);
+  /// True if an operation on the window may have to be refused: its MPI's epoch is of all targets,
+  /// and the locks are not.
+  [[nodiscard]] bool needs_checks() const { return open_ && all_ == epoch::none; }
+  /// Records the operations that are about to begin without a check.
+  void note_operations_to_come() {
+    if (all_ != epoch::none) begun_anywhere_.store(true, std::memory_order_relaxed);
   }
   /// Records that an operation on this target's memory has begun; any thread may call this. If the
   /// program's threads do not call MPI at the same time, the operation is only about to begin. An
@@ -109,6 +130,10 @@ class window {
   [[nodiscard]] std::string summary() const;
 
  private:
+  // To bind all names to the MPI and back takes as long as some hundred checks. An epoch has so
+  // many checked operations before that the binding costs a hundredth of their time at the most.
+  static constexpr std::uint32_t usual_checks = 1000;
+
   // none: 0. Of exclusive locks of MPI's, queued: behind our own queue.
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked, queued };
   answer open();
@@ -142,9 +167,14 @@ class window {
   zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
 
+  // Checks while all targets are locked: how many until they are to end, and how many in all.
+  std::uint32_t checks_left_ = usual_checks;
+  std::uint32_t checks_until_the_end_ = usual_checks;
+
   bool is_usual_;
   bool can_be_used_again_ = false;
   bool by_mpi_;           // the way is way_of_mpi
+  bool is_quick_;         // it is not, and no wait is observed
   int last_target_ = -1;  // of the last exclusive lock, and how often in a row
   int times_in_a_row_ = 0;
 

@@ -1,5 +1,6 @@
 #include "mpi_preload/windows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -13,6 +14,7 @@
 
 #include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
+#include "mpi_preload/bindings.hpp"
 #include "mpi_preload/errors.hpp"
 #include "mpi_preload/group_on_host.hpp"
 #include "mpi_preload/launch.hpp"
@@ -262,6 +264,21 @@ window* look_for(MPI_Win win) {
 }
 
 }  // namespace detail
+
+// The walk takes as long as some hundred checks in a program of few windows. A window that has
+// asked in vain asks again after twice as many, so that walks over many windows cost little, too.
+void stop_checks(window& asks) {
+  list& those = all();
+  const std::shared_lock look(those.guard);
+  const bool can = std::none_of(those.windows.begin(), those.windows.end(), [](const auto& one) {
+    return one.second != nullptr && one.second->needs_checks();
+  });
+  asks.has_stopped_checks(can);
+  if (!can) return;
+  for (const auto& one : those.windows)
+    if (one.second != nullptr) one.second->note_operations_to_come();
+  leave_calls_to_mpi();
+}
 
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   if (at_work) return;

@@ -58,6 +58,10 @@ extern constinit found_alone last_alone;
   return detail::is_last(win) ? detail::last.is : detail::look_for(win);
 }
 
+/// Leaves the calls to the MPI if no window needs a check. `asks` has counted its checks
+/// (window::checks_are_over). One thread at a time calls the MPI.
+void stop_checks(window& asks);
+
 /// Called after MPI has made a window; collective over its group, unless that has processes of
 /// another launch: these may run without the drop-in, and such windows stay MPI's. If the locks
 /// cannot be made on one of the ranks the window stays MPI's on all of them, with one warning.

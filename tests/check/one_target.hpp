@@ -4,6 +4,7 @@
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/fompi_rw.hpp"
 #include "lockflight/lock/window/window_global.hpp"
 #include "lockflight/lock/window/window_locks.hpp"
 
@@ -22,20 +23,23 @@ class one_target {
                                .bytes_per_participant = 0};
   using parameters = typename target_lock::parameters;
 
+  using whole = whole_window<Way<Port>>;
+  using target_of_window = window_lock<Target, whole, Port>;
+
   struct cells {
     typename Way<Port>::cells window;
-    typename target_lock::cells target;
+    typename target_of_window::cells target;
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       return {Way<Port>::cells::place(in, machine, 0),
-              target_lock::cells::place(in, machine, set, home)};
+              target_of_window::cells::place(in, machine, set, home)};
     }
   };
 
   one_target(rma::participant<Port>& me, const cells& where, const parameters& set)
       : window_(me, where.window),
-        one_(me, window_, where.target, set),
+        one_(me, window_, where.target, 0, set),
         locks_all_(me.rank() % 2 == 1) {}
 
   void lock() { one_.lock(); }
@@ -44,9 +48,8 @@ class one_target {
   void unlock_shared() { locks_all_ ? window_.unlock_all() : one_.unlock_shared(); }
 
  protected:
-  using whole = whole_window<Way<Port>>;
   whole window_;
-  window_lock<Target, whole, Port> one_;
+  target_of_window one_;
 
  private:
   bool locks_all_;
@@ -55,7 +58,7 @@ class one_target {
 /// Groups in which the head of the queue never gives way: a deadline may be over at every step, so
 /// with one the search is larger by far.
 template <rma::port Port>
-using strict_window_groups = window_groups_of<Port, 0>;
+using strict_window_groups = window_groups_of<Port, 0, 0, 0>;
 
 /// With a mutex on the target.
 template <rma::port Port>
@@ -66,9 +69,11 @@ class group_window : public one_target<d_mcs, strict_window_groups, Port> {
 
 /// The same with a head that gives way.
 template <rma::port Port>
-class patient_window : public one_target<d_mcs, window_groups, Port> {
+using patient_window_groups = window_groups_of<Port, usual_patience_ns, 0, 0>;
+template <rma::port Port>
+class patient_window : public one_target<d_mcs, patient_window_groups, Port> {
  public:
-  using one_target<d_mcs, window_groups, Port>::one_target;
+  using one_target<d_mcs, patient_window_groups, Port>::one_target;
 };
 
 /// The same with a bias for exclusive locks from the first of them on. All writers enter once
@@ -89,7 +94,7 @@ class biased : public one_target<d_mcs, Way, Port> {
   void unlock_shared() { base::window_.unlock_all(); }
 };
 template <rma::port Port>
-using biased_groups_at_once = window_groups_of<Port, 0, 1>;
+using biased_groups_at_once = window_groups_of<Port, 0, 1, 0>;
 template <rma::port Port>
 class biased_window : public biased<biased_groups_at_once, Port> {
  public:
@@ -98,11 +103,50 @@ class biased_window : public biased<biased_groups_at_once, Port> {
 
 /// The same with a participant that gives way while it ends the bias.
 template <rma::port Port>
-using patient_biased_groups = window_groups_of<Port, usual_patience_ns, 1>;
+using patient_biased_groups = window_groups_of<Port, usual_patience_ns, 1, 0>;
 template <rma::port Port>
 class patient_biased_window : public biased<patient_biased_groups, Port> {
  public:
   using biased<patient_biased_groups, Port>::biased;
+};
+
+/// The same with a target that favours a writer from its second lock on. All writers first lock the
+/// target twice, which turns the bias on and favours them, unless another one comes between;
+/// readers share the target, or lock all.
+template <rma::port Port>
+using favoured_at_once = window_groups_of<Port, 0, 1, 1>;
+template <template <class> class Target, bool LocksAll, rma::port Port>
+class favoured : public one_target<Target, favoured_at_once, Port> {
+  using base = one_target<Target, favoured_at_once, Port>;
+
+ public:
+  using base::base;
+
+  void lock() {
+    for (int i = 0; i < 2; ++i) {
+      base::lock();
+      base::unlock();
+    }
+    base::lock();
+  }
+  void lock_shared() { LocksAll ? base::window_.lock_all() : base::one_.lock_shared(); }
+  void unlock_shared() { LocksAll ? base::window_.unlock_all() : base::one_.unlock_shared(); }
+};
+template <rma::port Port>
+class favoured_window : public favoured<d_mcs, false, Port> {
+ public:
+  using favoured<d_mcs, false, Port>::favoured;
+};
+template <rma::port Port>
+class favoured_window_locked_as_a_whole : public favoured<d_mcs, true, Port> {
+ public:
+  using favoured<d_mcs, true, Port>::favoured;
+};
+/// With readers that share the target among themselves.
+template <rma::port Port>
+class favoured_shared_window : public favoured<fompi_rw, false, Port> {
+ public:
+  using favoured<fompi_rw, false, Port>::favoured;
 };
 
 /// The same with one lock for the window: lock_all reads it, an exclusive lock writes it. All
@@ -115,17 +159,17 @@ class global_window : public one_target<d_mcs, window_global, Port> {
   using parameters = typename base::parameters;
 
   struct cells : base::cells {
-    typename d_mcs<Port>::cells second;
+    typename base::target_of_window::cells second;
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       return {base::cells::place(in, machine, set, home),
-              d_mcs<Port>::cells::place(in, machine, set, home)};
+              base::target_of_window::cells::place(in, machine, set, home)};
     }
   };
 
   global_window(rma::participant<Port>& me, const cells& where, const parameters& set)
-      : base(me, where, set), second_(me, base::window_, where.second, set) {}
+      : base(me, where, set), second_(me, base::window_, where.second, 1, set) {}
 
   void lock() {
     base::lock();
@@ -134,7 +178,7 @@ class global_window : public one_target<d_mcs, window_global, Port> {
   }
 
  private:
-  window_lock<d_mcs, typename base::whole, Port> second_;
+  typename base::target_of_window second_;
 };
 
 }  // namespace lockflight::lock

@@ -69,6 +69,17 @@ TEST(window, who_ends_the_bias_gives_way) {
   expect_ok(lock, asked(1, 1, 1, "2"));
 }
 
+// A participant that is favoured, against a reader of the target and one that locks all. The mutants'
+// tests also search some schedules of two writers, which are favoured in turn.
+TEST(window, a_target_that_favours_a_writer) {
+  expect_ok(make_subject<lock::favoured_window<port>>(), asked(1, 1, 1, "2"));
+  expect_ok(make_subject<lock::favoured_window_locked_as_a_whole<port>>(), asked(1, 1, 1, "2"));
+}
+
+TEST(window, a_target_that_favours_a_writer_and_is_shared) {
+  expect_ok(make_subject<lock::favoured_shared_window<port>>(), asked(1, 1, 1, "2"));
+}
+
 TEST(window, a_reader_writer_lock_on_the_target) {
   const subject lock =
       make_subject<lock::one_target<lock::fompi_rw, lock::strict_window_groups, port>>();

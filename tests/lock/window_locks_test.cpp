@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "counts.hpp"
 #include "guarded.hpp"
 #include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/window/window_global.hpp"
@@ -28,8 +29,7 @@ struct window {
   window(participant& me, int targets) : in(me, door::cells::place(me.cells(), me.machine(), 0)) {
     targets_.reserve(static_cast<std::size_t>(targets));
     for (int t = 0; t < targets; ++t)
-      targets_.emplace_back(me, in,
-                            lock::d_mcs<port>::cells::place(me.cells(), me.machine(), {}, 0),
+      targets_.emplace_back(me, in, target::cells::place(me.cells(), me.machine(), {}, 0), t,
                             lock::d_mcs<port>::parameters{});
   }
   [[nodiscard]] target& at(int t) { return targets_[static_cast<std::size_t>(t)]; }
@@ -103,6 +103,39 @@ TYPED_TEST(window_locks, all_exclude_some) {
     }
     all.arrive_and_wait();
     require(data.look([] {}) == 200, "nobody was lost");
+  });
+}
+
+// By favour: one atomic operation for the announcement, and the reads of the target's word and the
+// bias, before and after it.
+TEST(window_favour, a_participant_that_is_alone_locks_by_one_atomic_operation) {
+  on_every_rank(rma::topology::flat(2), [](counted_participant& me) {
+    using door = lock::whole_window<lock::window_groups<counted_port>>;
+    using target = lock::window_lock<lock::d_mcs, door, counted_port>;
+    rma::barrier all(me);
+    door in(me, door::cells::place(me.cells(), me.machine(), 0));
+    target one(me, in, target::cells::place(me.cells(), me.machine(), {}, 1), 1, {});
+    if (me.rank() == 0) {
+      for (int i = 0; i < 100; ++i) {
+        one.lock();
+        one.unlock();
+      }
+      costs(me, "a lock", {.load = 4, .rmw = 1}, [&] { one.lock(); });
+      costs(me, "its unlock", {.store = 1}, [&] { one.unlock(); });
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 1) {  // takes the favour away
+      one.lock();
+      one.unlock();
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 0) {
+      me.port().reset_counts();
+      one.lock();
+      one.unlock();
+      require(me.port().counts().network() > 0, "the target's lock is taken again");
+    }
+    all.arrive_and_wait();
   });
 }
 

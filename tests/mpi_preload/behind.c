@@ -8,6 +8,7 @@
 #include <string.h>
 
 static int flushes = 0;
+static int flushes_of_all = 0;
 static int puts_of_program = 0;
 static int puts_of_drop_in = 0;
 
@@ -16,6 +17,13 @@ int PMPI_Win_flush(int target, MPI_Win win) {
   *(void**)&flush = dlsym(RTLD_NEXT, "PMPI_Win_flush");
   ++flushes;
   return flush(target, win);
+}
+
+int PMPI_Win_flush_all(MPI_Win win) {
+  int (*flush_all)(MPI_Win) = NULL;
+  *(void**)&flush_all = dlsym(RTLD_NEXT, "PMPI_Win_flush_all");
+  ++flushes_of_all;
+  return flush_all(win);
 }
 
 int PMPI_Put(const void* from, int n, MPI_Datatype type, int target, MPI_Aint at, int target_n,
@@ -32,6 +40,7 @@ int PMPI_Put(const void* from, int n, MPI_Datatype type, int target, MPI_Aint at
 }
 
 __attribute__((destructor)) static void say(void) {
-  fprintf(stderr, "flushes: %d\nputs: %d return to the program, %d to the drop-in\n", flushes,
-          puts_of_program, puts_of_drop_in);
+  fprintf(stderr,
+          "flushes: %d\nflushes of all: %d\nputs: %d return to the program, %d to the drop-in\n",
+          flushes, flushes_of_all, puts_of_program, puts_of_drop_in);
 }

@@ -1,25 +1,30 @@
 """What reaches the MPI under the drop-in, and by which way.
 
-usage: behind_test.py BUILD_TYPE DROP_IN BEHIND PROGRAM LAUNCHER...
+usage: behind_test.py BUILD_TYPE DROP_IN BEHIND UNLOCKS HELD LAUNCHER...
 """
 
 import subprocess
 import sys
 import unittest
 
-BUILD_TYPE, DROP_IN, BEHIND, PROGRAM, *LAUNCHER = sys.argv[1:]
+BUILD_TYPE, DROP_IN, BEHIND, UNLOCKS, HELD, *LAUNCHER = sys.argv[1:]
 ROUNDS = 10  # as in unlocks.c
+SHORT_EPOCHS = 10  # as in held.c
 RANKS = 2
+
+
+def said_by(program):
+    done = subprocess.run(
+        [*LAUNCHER, str(RANKS), "env", f"LD_PRELOAD={DROP_IN}:{BEHIND}", program],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
 class Behind(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run(
-            [*LAUNCHER, str(RANKS), "env", f"LD_PRELOAD={DROP_IN}:{BEHIND}", PROGRAM],
-            capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        cls.said = done.stderr
+        cls.said = said_by(UNLOCKS)
 
     def said_of(self, what):
         return [line for line in self.said.splitlines() if line.startswith(f"{what}: ")]
@@ -35,6 +40,13 @@ class Behind(unittest.TestCase):
         self.assertEqual(self.said_of("puts"),
                          [f"puts: {3 * ROUNDS} return to the program, 0 to the drop-in"] * RANKS,
                          self.said)
+
+    def test_calls_of_a_long_lock_all_go_past_the_drop_in(self):
+        # The drop-in does not see the program's flush of all targets, nor the put on the other window,
+        # and so each unlock_all has a flush. In the short epochs it sees the program's flush, and
+        # unlock_all has none.
+        lines = [line for line in said_by(HELD).splitlines() if line.startswith("flushes of all: ")]
+        self.assertEqual(lines, [f"flushes of all: {2 + 1 + SHORT_EPOCHS}"] * RANKS)
 
 
 if __name__ == "__main__":

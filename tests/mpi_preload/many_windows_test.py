@@ -35,10 +35,11 @@ class ManyWindows(unittest.TestCase):
     def test_many_are_open_on_several_nodes(self):
         self.assertNotIn("lockflight:", self.holds(2, "open", "200", **BETWEEN_NODES))
 
-    # MPICH's ranks never yield while they wait: a window takes it 0.1 s with or without us.
+    # MPICH's ranks never yield while they wait: with or without the drop-in a window takes it 0.1 s on
+    # a machine that has nothing else to do, and seconds on a busy one. So it has fewer of them.
     @unittest.skipUnless(LONG, "more ranks than cores: ./dev test --all")
-    def test_2000_are_open_and_more_ranks_than_cores(self):
-        self.assertNotIn("lockflight:", self.holds(4, "open", "2000"))
+    def test_many_are_open_and_more_ranks_than_cores(self):
+        self.assertNotIn("lockflight:", self.holds(4, "open", "200" if IS_MPICH else "2000"))
 
     def test_one_after_the_other_leaks_nothing(self):
         self.holds(2, "again", "10000" if LONG else "1000")

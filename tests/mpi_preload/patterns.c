@@ -15,6 +15,8 @@
  *   assertions     assertions and lock types that do not exist, through MPI_ERRORS_RETURN, and a
  *                  window that is not freed
  *   not-locked     a put to a target that is not locked, after locks: MPI_ERR_RMA_SYNC
+ *   held           so many puts under a lock_all that these calls go to the MPI unchecked, and what
+ *                  other windows and later epochs need is checked again
  *   deletion       an attribute's deletion locks the window that is being freed
  *   circle-all     lock_all behind an exclusive lock that waits for a rank which waits for us
  *   circle-one     an exclusive lock behind a lock_all that waits for a rank which waits for us
@@ -39,9 +41,10 @@ static void require(int holds, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* MPICH 4.0 sends puts to the wrong place if the size is no multiple of 64 bytes. */
 static MPI_Win made(MPI_Comm all, int64_t** base) {
   MPI_Win win;
-  MPI_Win_allocate(sizeof(int64_t), sizeof(int64_t), MPI_INFO_NULL, all, base, &win);
+  MPI_Win_allocate(64, sizeof(int64_t), MPI_INFO_NULL, all, base, &win);
   **base = 0;
   MPI_Barrier(all);
   return win;
@@ -237,6 +240,82 @@ static void not_locked(void) {
   MPI_Win_free(&win);
 }
 
+/* Puts to the next rank until the drop-in leaves them to the MPI: `value` is what stays. */
+static void put_often(MPI_Win win, int64_t value) {
+  const int often = 5000;
+  const int next = (rank + 1) % ranks;
+  for (int64_t i = often; i >= 0; --i) {
+    const int64_t now = value + i;
+    require(MPI_Put(&now, 1, MPI_INT64_T, next, 0, 1, MPI_INT64_T, win) == MPI_SUCCESS,
+            "a put under lock_all is refused");
+    if (i > 0) MPI_Win_flush(next, win);
+  }
+}
+
+static int put_error(MPI_Win win) {
+  const int64_t value = -1;
+  return class_of(MPI_Put(&value, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, win));
+}
+
+/* The value that the last rank has put here is there after its unlock. */
+static void require_value(const int64_t* at, MPI_Win win, int64_t value) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+  require(*(const volatile int64_t*)at == value, "an operation is not complete after its epoch");
+  MPI_Win_unlock(rank, win);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void held(void) {
+  int64_t *at, *other_at, *fenced_at;
+  MPI_Win win = made(MPI_COMM_WORLD, &at);
+  MPI_Win other = made(MPI_COMM_WORLD, &other_at);
+  MPI_Win fenced = made(MPI_COMM_WORLD, &fenced_at);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+  const int next = (rank + 1) % ranks;
+
+  MPI_Win_lock_all(0, win);
+  put_often(win, 1);
+  /* A window that was never locked is between fences meanwhile. */
+  MPI_Win_fence(0, fenced);
+  require(put_error(fenced) == MPI_SUCCESS, "a put between fences is refused");
+  MPI_Win_fence(0, fenced);
+  MPI_Win_unlock_all(win);
+  require_value(at, win, 1);
+  require(put_error(win) == MPI_ERR_RMA_SYNC, "a put after unlock_all is accepted");
+
+  /* Another window is locked in the middle of it. */
+  MPI_Win_lock_all(0, win);
+  put_often(win, 2);
+  MPI_Win_lock(MPI_LOCK_SHARED, next, 0, other);
+  require(put_error(other) == MPI_ERR_RMA_SYNC, "a put to a target that is not locked is accepted");
+  const int64_t value = 3;
+  MPI_Put(&value, 1, MPI_INT64_T, next, 0, 1, MPI_INT64_T, other);
+  MPI_Win_unlock(next, other);
+  require(put_error(other) == MPI_ERR_RMA_SYNC, "a put after unlock is accepted");
+  MPI_Win_unlock_all(win);
+  require_value(at, win, 2);
+  require_value(other_at, other, 3);
+
+  /* A window whose epoch is only the MPI's is in the way until it is locked as a whole, too. */
+  MPI_Win_lock_all(0, win);
+  put_often(win, 4);
+  require(put_error(other) == MPI_ERR_RMA_SYNC, "a put to a window that is not locked is accepted");
+  MPI_Win_lock_all(0, other);
+  put_often(other, 5);
+  MPI_Win_unlock_all(win);
+  require(put_error(win) == MPI_ERR_RMA_SYNC,
+          "a put after the first of two unlock_all is accepted");
+  put_often(other, 6);
+  MPI_Win_unlock_all(other);
+  require_value(at, win, 4);
+  require_value(other_at, other, 6);
+  MPI_Win_free(&fenced);
+  MPI_Win_free(&other);
+  MPI_Win_free(&win);
+}
+
 static int deleted;
 static int on_deletion(MPI_Win win, int key, void* value, void* extra) {
   (void)win, (void)key, (void)value, (void)extra;
@@ -403,6 +482,8 @@ int main(int argc, char** argv) {
     assertions();
   else if (strcmp(pattern, "not-locked") == 0)
     not_locked();
+  else if (strcmp(pattern, "held") == 0)
+    held();
   else if (strcmp(pattern, "deletion") == 0)
     deletion();
   else if (strcmp(pattern, "circle-all") == 0)

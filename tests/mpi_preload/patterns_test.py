@@ -50,6 +50,9 @@ class Patterns(unittest.TestCase):
     def test_a_put_to_a_target_that_is_not_locked_is_an_error(self):
         self.holds(2, "not-locked")
 
+    def test_calls_that_were_left_to_the_mpi_are_checked_again_where_a_window_needs_it(self):
+        self.holds(2, "held")
+
     def test_a_circle_through_a_waiter_ends(self):
         # Four ranks on two cores; both take a tenth of a second.
         for pattern in ["circle-all", "circle-one", "circle-later"]:

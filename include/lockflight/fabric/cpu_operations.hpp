@@ -45,7 +45,7 @@ class immediate_operations {
     return before;
   }
   template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
+  [[nodiscard, gnu::always_inline]] rma::word cpu_swap(Cell at_cell, rma::word value) {
     const rma::word before = port().address(at_cell).exchange(value, std::memory_order_seq_cst);
     port().after_rmw(at_cell);
     return before;

@@ -19,6 +19,9 @@
 //     stays as it is, or goes off, while a participant of the second group is in.
 // B3  The bias is `off` only if no participant is in by it: whoever finds it `off` need not look.
 //
+// An announcement may say more than that the participant is in, for a lock that is built on this
+// one (window/favour.hpp).
+//
 // Order: that of group_exclusion, except that participants of the first group which enter by the
 // bias may overtake a waiter of the second group until it has passed group_exclusion. That takes as
 // long as the members of the first group stay that it found there.
@@ -72,8 +75,9 @@ class biased_groups {
       : port_(me.port()),
         behind_(me, where.behind),
         has_bias_(has_bias(me.machine())),
-        bias_(where.bias),
+        bias_(rma::resolve(port_, where.bias)),
         announced_(where.announced),
+        own_(rma::resolve(port_, where.announced.at(me.rank()))),
         entries_until_bias_(EntriesUntilBias != 0 ? EntriesUntilBias
                                                   : usual_entries_until_bias(me.machine().ranks())),
         entries_left_(entries_until_bias_) {}
@@ -89,7 +93,27 @@ class biased_groups {
   void leave_first() {
     if (!is_in_by_bias_) return behind_.leave(group::first);
     is_in_by_bias_ = false;
-    port_.store(announced_.at(port_.rank()), 0);  // after all that was done meanwhile (C11)
+    port_.store(own_, 0);  // after all that was done meanwhile (C11)
+  }
+
+  // ---- for a lock that is built on this one ----
+
+  static constexpr rma::word only_in = 1;  ///< what enter_first announces
+
+  /// Enters by the bias if a word says `value` as well, before and after `announcement` was made.
+  /// 1 CPU swap and 4 loads; nothing if the word or the bias says otherwise at first.
+  template <class Cell>
+  [[nodiscard, gnu::always_inline]] bool try_enter_first(Cell also, rma::word value,
+                                                         rma::word announcement) {
+    if (!has_bias_ || port_.load(also) != value || port_.load(bias_) != on) return false;
+    return announces([&] { return port_.load(also) == value; }, announcement);
+  }
+  /// For a participant that entered so: stays in, and announces no more than that.
+  void announce_only_in() { port_.store(own_, only_in); }
+  /// Waits until that participant announces something else.
+  void await_other_announcement(rma::rank_t whose, rma::word than) {
+    static_cast<void>(
+        port_.await(announced_.at(whose), [than](rma::word now) { return now != than; }));
   }
 
   void enter_second() {
@@ -111,10 +135,15 @@ class biased_groups {
 
   [[nodiscard]] bool enters_by_bias() {
     if (port_.load(bias_) != on) return false;
-    // Atomic, so that the load comes after it (C14, B1).
-    static_cast<void>(port_.cpu_swap(announced_.at(port_.rank()), 1));
-    is_in_by_bias_ = port_.load(bias_) == on;
-    if (!is_in_by_bias_) port_.store(announced_.at(port_.rank()), 0);
+    return announces([] { return true; }, only_in);
+  }
+  // Announces us and returns true if the bias, and what `holds` reads, still lets us in.
+  template <class Holds>
+  [[nodiscard, gnu::always_inline]] bool announces(Holds holds, rma::word announcement) {
+    // Atomic, so that the loads come after it (C14, B1).
+    static_cast<void>(port_.cpu_swap(own_, announcement));
+    is_in_by_bias_ = port_.load(bias_) == on && holds();
+    if (!is_in_by_bias_) port_.store(own_, 0);
     return is_in_by_bias_;
   }
 
@@ -145,8 +174,9 @@ class biased_groups {
   groups behind_;
   bool has_bias_;
   bool is_in_by_bias_ = false;
-  rma::cpu_cell bias_;
+  rma::resolved<Port, rma::cpu_cell> bias_;
   rma::cpu_cell announced_;
+  rma::resolved<Port, rma::cpu_cell> own_;  // of announced_
   int entries_until_bias_;
   int entries_left_;
 };

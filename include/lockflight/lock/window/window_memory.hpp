@@ -6,7 +6,8 @@
 // | first rank of a node    | `fixed` + `each` for every target |
 // | other ranks             | `fixed` + `each`                  |
 // | one node, any rank      | `fixed` + `each` for every target, at most: what it locks |
-// `each` is 64, one cache line, for flight-rw where the ranks are many (flight_rw_parameters).
+// `each` is 64, one cache line, for flight-rw where the ranks are many (flight_rw_parameters). On
+// one node a target has a second line, which says whom it favours (window/favour.hpp).
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/window/window_locks.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -45,10 +47,10 @@ struct window_memory {
 template <template <class> class Target, class Way>
 class window_layout {
   using port = typename Way::port;
-  using lock_of_target = Target<port>;
+  using lock_of_target = window_lock<Target, whole_window<Way>, port>;
 
  public:
-  using parameters = typename lock_of_target::parameters;
+  using parameters = typename Target<port>::parameters;
 
   /// Throws std::length_error when segments are full.
   window_layout(rma::layout& in, const rma::topology& machine, const parameters& set)
