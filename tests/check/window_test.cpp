@@ -69,8 +69,8 @@ TEST(window, who_ends_the_bias_gives_way) {
   expect_ok(lock, asked(1, 1, 1, "2"));
 }
 
-// A participant that is favoured, against a reader of the target and one that locks all. The mutants'
-// tests also search some schedules of two writers, which are favoured in turn.
+// A participant that is favoured, against a reader of the target and one that locks all. The
+// mutants' tests also search some schedules of two writers, which are favoured in turn.
 TEST(window, a_target_that_favours_a_writer) {
   expect_ok(make_subject<lock::favoured_window<port>>(), asked(1, 1, 1, "2"));
   expect_ok(make_subject<lock::favoured_window_locked_as_a_whole<port>>(), asked(1, 1, 1, "2"));

@@ -52,9 +52,9 @@ void trace_on_shm(const anywhere& lock, const run_plan& plan, const run_results&
                   const std::function<void()>& watch);
 
 /// Runs a few acquires of each rank on a port that refuses what the contract forbids between nodes,
-/// and shared memory carries out all the same: an immediate operation on another node's cell. Throws
-/// what the port throws (fabric/strict.hpp), so that no lock is measured that works on one machine
-/// alone.
+/// and shared memory carries out all the same: an immediate operation on another node's cell.
+/// Throws what the port throws (fabric/strict.hpp), so that no lock is measured that works on one
+/// machine alone.
 void rehearse_on_shm(const anywhere& lock, const run_plan& plan);
 
 }  // namespace lockflight::bench
