@@ -43,7 +43,9 @@ class interrupted_port : public port {
   template <class Cell, class Predicate>
   word await_until_or_death(Cell on, Predicate done, rma::deadline until,
                             const rma::lifeline& line) {
-    return port::await_until_or_death(on, done, of(until), line);
+    // Also the wait of a lock that knows no deadline.
+    const rma::deadline end = accepts_ ? port::earlier(of(until), interrupt()) : of(until);
+    return port::await_until_or_death(on, done, end, line);
   }
 
  private:
