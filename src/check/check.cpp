@@ -125,6 +125,9 @@ void validate(const subject& lock, const request& r) {
                       ": not with --starvation, where rounds have no end (accepted: a search of "
                       "--rounds)");
   if (r.how.deaths != 0 || r.how.stops != 0) validate_mortality(lock, r);
+  if (r.abandoners > 0 && !is_mortal(r))
+    throw bad_request("--abandoners " + std::to_string(r.abandoners) +
+                      ": only with --deaths or --stops (accepted: 0)");
   if (r.how.memory == memory_kind::views) validate_views(r);
 }
 

@@ -31,6 +31,7 @@ struct request {
   int timed_readers = 0;
   int upgraders = 0;
   int upgrading_readers = 0;
+  int abandoners = 0;  ///< only with deaths or stops
   /// If not `nobody`: each participant comes without end, whatever `rounds` is, unless that is 0.
   watched starvation = watched::nobody;
   int rounds = 1;
@@ -72,6 +73,8 @@ inline constexpr std::array part_rows{
     part_row{part::upgrading_reader, &request::upgrading_readers, "--upgrading-readers",
              "upgrading_readers", "upgrading reader", "upgrading readers",
              "reads and tries to upgrade"},
+    part_row{part::abandoner, &request::abandoners, "--abandoners", "abandoners", "abandoner",
+             "abandoners", "writes, and its hold is ended for it"},
 };
 
 /// A step of a counterexample, for tables and JSON.

@@ -129,21 +129,29 @@ std::string headline(const check::report& made) {
   if (made.asked.starvation == check::watched::nobody)
     text += fmt::format(", {} executions", found.executions);
   text += fmt::format(", {:.2f} s ({:.2f} million states a second)", found.seconds, speed);
-  if (found.cut > 0)
+  if (found.cut > 0 && found.what != check::verdict::ok)
     text += fmt::format("\n{} executions ended where a participant had retried {} times in vain",
                         found.cut, made.asked.how.retries);
   return text;
+}
+
+// A search with retries ends executions there: the schedules beyond them were not searched.
+std::string what_was_searched(const check::report& made) {
+  const check::outcome& found = made.found;
+  if (made.asked.starvation != check::watched::nobody)
+    return "every schedule was searched, no rule is broken, no participant starves";
+  if (found.cut == 0) return "every schedule was searched, no rule is broken";
+  return fmt::format(
+      "every schedule of at most {} vain attempts of an acquire was searched, no rule is broken; {} "
+      "executions were cut there",
+      made.asked.how.retries, found.cut);
 }
 
 void print_report(console& out, const check::report& made) {
   out.line(headline(made));
   switch (made.found.what) {
     case check::verdict::ok:
-      out.line(out.paint(
-          style::good,
-          made.asked.starvation == check::watched::nobody
-              ? "ok: every schedule was searched, no rule is broken"
-              : "ok: every schedule was searched, no rule is broken, no participant starves"));
+      out.line(out.paint(style::good, "ok: " + what_was_searched(made)));
       break;
     case check::verdict::bound:
       if (made.found.broken || !made.replay.empty())
@@ -191,15 +199,15 @@ int exit_code(const arguments& given, const check::report& made) {
 
 // The options that a check of a cluster refuses, since it has no lock of the table.
 constexpr const char* options_of_locks[] = {
-    "--lock",          "--writers",     "--readers",
-    "--try-writers",   "--try-readers", "--timed-writers",
-    "--timed-readers", "--upgraders",   "--upgrading-readers",
-    "--rounds",        "--starvation",  "--deaths",
-    "--stops",         "--levels",      "--node-level",
-    "--set",           "--retries",     "--off",
-    "--memory",        "--random",      "--executions",
-    "--depth",         "--replay",      "--json",
-    "--most-overtaken"};
+    "--lock",          "--writers",       "--readers",
+    "--try-writers",   "--try-readers",   "--timed-writers",
+    "--timed-readers", "--upgraders",     "--upgrading-readers",
+    "--abandoners",    "--rounds",        "--starvation",
+    "--deaths",        "--stops",         "--levels",
+    "--node-level",    "--set",           "--retries",
+    "--off",           "--memory",        "--random",
+    "--executions",    "--depth",         "--replay",
+    "--json",          "--most-overtaken"};
 
 int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {
@@ -250,6 +258,9 @@ std::vector<option> who_options() {
       {.name = "--upgrading-readers",
        .value = "N",
        .what = "participants that take it shared and try to write before they leave"},
+      {.name = "--abandoners",
+       .value = "N",
+       .what = "with --deaths or --stops: participants whose hold is ended for them, exclusively"},
       {.name = "--rounds",
        .value = "K[,K...]",
        .what = "the rounds of each participant, as one number or one for each in the order above, "
@@ -344,7 +355,8 @@ command check_command() {
            "overtaking, and that the lock is free when all participants have left.",
            "With --starvation it searches for an endless fair schedule in which a participant "
            "waits for ever. Such a search holds for any number of rounds.",
-           "The verdict is ok if every schedule was searched, violation with the shortest "
+           "The verdict is ok if every schedule was searched in which no acquire has more vain "
+           "attempts than --retries allows, violation with the shortest "
            "counterexample that was found, or bound if the search stopped early."},
       .options = check_options(),
       .examples = {{"lockflight check --lock d-mcs --writers 3 --rounds 2",

@@ -63,7 +63,7 @@ TEST(semaphore_of_robust_locks, breaks_no_rule_at_random) {
   }
 }
 
-// ---- mutants ----
+// ---- mutants, beside those of tests/mutants/semaphore.mutants ----
 
 /// The head reads `released` after it has tried the units, and misses a release in between (S2).
 struct mark_after_units : steps_of_semaphore {
@@ -91,23 +91,6 @@ struct deaths_after_units : steps_of_semaphore {
       if (next == head_step::wait) next = head.await_release(seen);
       if (next != head_step::try_again) return next;
     }
-  }
-};
-
-/// A release changes the word before it frees the unit (S2).
-struct notes_first : steps_of_semaphore {
-  template <class Holder>
-  static void release_unit(Holder& holder) {
-    holder.note_release();
-    holder.free_unit();
-  }
-};
-
-/// A release does not change the word.
-struct notes_nothing : steps_of_semaphore {
-  template <class Holder>
-  static void release_unit(Holder& holder) {
-    holder.free_unit();
   }
 };
 
@@ -141,8 +124,6 @@ TEST(mutants_of_the_semaphore, misses_a_release_after_its_attempts) {
 TEST(mutants_of_the_semaphore, misses_a_death_after_its_attempts) {
   expect_broken<1, deaths_after_units>("not free");
 }
-TEST(mutants_of_the_semaphore, notes_a_release_first) { expect_broken<1, notes_first>("deadlock"); }
-TEST(mutants_of_the_semaphore, notes_no_release) { expect_broken<1, notes_nothing>("deadlock"); }
 TEST(mutants_of_the_semaphore, takes_a_unit_without_its_lock) {
   expect_broken<1, takes_a_held_one>("fencing token");
   expect_broken<2, takes_without_lock>("mutual exclusion");

@@ -20,7 +20,7 @@ OPTIONS = {
              "--threads", "--waiting", "--no-pin", "--parameter", "--objective", "--turns",
              "--budget", "--runs", "--out", "--json"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers",
-              "--timed-writers", "--timed-readers", "--upgraders", "--upgrading-readers", "--rounds",
+              "--timed-writers", "--timed-readers", "--upgraders", "--upgrading-readers", "--abandoners", "--rounds",
               "--starvation", "--deaths", "--stops", "--most-overtaken", "--levels", "--node-level", "--set", "--retries", "--memory", "--off", "--cluster", "--hours", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],

@@ -57,6 +57,10 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
     asked.starvation = check::watched_named(value);
   else if (key == "random")
     asked.random = true, asked.random_until.executions = number_in(value);
+  else if (key == "depth")
+    asked.random_until.depth = number_in(value);
+  else if (key == "seed")
+    asked.random_until.seed = static_cast<std::uint64_t>(number_in(value));
   else if (key == "memory")
     asked.how.memory = check::memory_kind::views;  // the only one besides the default
   else if (key == "off")

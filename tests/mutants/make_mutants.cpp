@@ -12,12 +12,13 @@
 //                          inclusion: of include/lockflight/lock, or with their folder in tests or
 //                          of rma
 //   inside CLASS FILE      the lock inside a robust one, for the mutants from here on
-//   mutant NAME            begins a mutant
-//   why TEXT               what goes wrong
-//   base NAME              the mutant that is changed further, and must pass where this one fails;
+//   subject EXPRESSION     in place of check::make_subject: the namespace of a mutant is SPACE in
+//   it mutant NAME            begins a mutant why TEXT               what goes wrong base NAME the
+//   mutant that is changed further, and must pass where this one fails;
 //                          else the lock itself
 //   check KEY=VALUE ...    the bound: fields of check::request, `off` as in a replay string,
-//                          `random`, the number of random schedules instead of all, and
+//                          `random`, the number of random schedules instead of all, `depth` and
+//                          `seed` of those, and
 //                          parameters of the lock
 //   expect PROPERTY        what the checker must find; `ok` if it must find nothing
 //   in FILE                the file that the next lines change
@@ -55,6 +56,7 @@ struct table {
   lines files;
   std::string inside;
   lines inside_files;
+  std::string subject;  // "" for the usual one
   std::vector<mutant> mutants;
 };
 
@@ -89,8 +91,11 @@ void add_line(table& into, std::string& file, const std::string& text) {
     const lines words = words_of(value);
     into.inside = words.at(0);
     into.inside_files.push_back(words.at(1));
+  } else if (key == "subject") {
+    into.subject = value;
   } else if (key == "mutant") {
-    const std::string base = into.inside.empty() ? into.lock : into.lock + "_" + into.inside;
+    std::string base = into.inside.empty() ? into.lock : into.lock + "_" + into.inside;
+    if (!into.subject.empty()) base.clear();  // a test of its own has the intact one
     into.mutants.push_back({value, "", base, into.inside, "", "", {}});
     file = into.files.back();
   } else if (key == "why") {
@@ -221,11 +226,16 @@ class writer {
     return "      {.name = " + literal_of(m.name) + ", .lock = " + literal_of(from_.lock) +
            ", .why = " + literal_of(m.why) + ", .base = " + literal_of(m.base) +
            ", .bound = " + literal_of(m.bound) + ", .expected = " + literal_of(m.expected) +
-           ", .stale = " + literal_of(stale) + ",\n       .broken = " +
-           (stale.empty() ? subject_of(m, space + "::" + from_.lock) : "{}") + "},\n";
+           ", .stale = " + literal_of(stale) +
+           ",\n       .broken = " + (stale.empty() ? subject_of(m, space) : "{}") + "},\n";
   }
 
-  [[nodiscard]] static std::string subject_of(const mutant& m, const std::string& lock) {
+  [[nodiscard]] std::string subject_of(const mutant& m, const std::string& space) const {
+    std::string made = from_.subject;
+    for (std::size_t at; (at = made.find("SPACE")) != std::string::npos;)
+      made.replace(at, std::string("SPACE").size(), space);
+    if (!made.empty()) return made;
+    const std::string lock = space + "::" + from_.lock;
     if (m.inside.empty()) return "check::make_subject<" + lock + "<check::port>>()";
     const std::string inside = "lockflight::lock::" + m.inside;
     return "check::make_subject_of<" + inside + ", " + lock + "<" + inside + ", check::port>>()";
@@ -238,6 +248,10 @@ class writer {
         out << "namespace " << space << " {\n";
       else if (line == "namespace lockflight::rma {")
         out << "namespace " << space << "::rma {\nusing namespace lockflight::rma;\n";
+      else if (line == "namespace lockflight::check {")
+        out << "namespace " << space << " {\nusing namespace lockflight::lock;\n}\nnamespace "
+            << space << "::check {\nusing namespace lockflight::check;\nnamespace lock = " << space
+            << ";\n";
       else
         out << line << '\n';
     }

@@ -177,6 +177,8 @@ class robust final : robust_handle<Inside, Port> {
     const auto of = record::from(port_.load(at));
     if (!is_ours(of) || !of.holds()) return true;
     return with_record([&] {
+      // If we die from here on, others find the generation in disorder, and replace it.
+      base::announce(record::left, of.get(record::generation));
       if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
       const record gone = of.with(record::phase, record::acknowledged);
       // If it fails the owner has died, and a repairer has handled that.

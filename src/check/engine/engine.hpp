@@ -269,6 +269,11 @@ class engine final : private rma::assertion_listener {
   void enter(rank_t me, bool exclusive);
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);
+  /// Its handle is gone, and its hold is about to be ended for it: the next holder is to be told.
+  void abandon(rank_t me) {
+    leave(me, true);
+    world_.all.holder_died = true;
+  }
   void give_up_acquire(rank_t me);
   /// Checks the values that a mortal lock returns to its holder (C45).
   void check_token(rank_t me, word token);

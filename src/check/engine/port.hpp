@@ -170,10 +170,11 @@ class port {
     engine_.serve(rank_, handler != nullptr);
   }
 
- private:
+ protected:
   // The sources of a deadline, a bit each: the earliest of several deadlines has the bits of all.
   static constexpr std::uint64_t of_lock = 1, of_acquire = 2, of_grant = 4;
 
+ private:
   word rmw(action what, rma::cpu_cell at, word a, word b) {
     const word before = engine_.act(rank_, what, here(at), a, b);
     engine_.after_rmw(rank_);

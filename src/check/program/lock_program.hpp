@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory_resource>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "check/engine/port.hpp"
@@ -24,6 +26,7 @@ enum class part : std::uint8_t {
   timed_reader,
   upgrader,          ///< takes the upgrade lock, becomes a writer, then a reader, then leaves
   upgrading_reader,  ///< reads, tries to become a writer, and leaves as what it is then
+  abandoner,         ///< writes, and its hold is ended for it (robust::abandon_for)
 };
 
 /// The participants of a check.
@@ -33,6 +36,10 @@ struct scenario {
   std::vector<int> rounds;  ///< of each rank
   bool endless = false;     ///< participants with at least one round come without end instead
 };
+
+/// The port of a participant: the checker's, or one that a test has made of it.
+template <class Participant>
+using port_of = std::remove_reference_t<decltype(std::declval<Participant&>().port())>;
 
 /// The common base of programs: a participant on each fiber, for which `Program::run(engine, port,
 /// participant)` is called. Everything that a participant has is on its stack,
@@ -48,7 +55,7 @@ class program_base {
               std::array<std::byte, Program::private_bytes> bytes;
               std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
                                                          std::pmr::null_memory_resource());
-              port p(e, rank);
+              port_of<Participant> p(e, rank);
               if constexpr (requires { self.records(); }) {
                 Participant me(p, words, self.records(), &memory);
                 self.run(e, p, me);
@@ -89,7 +96,12 @@ class lock_calls {
       return;
     }
     e.begin_acquire(rank, what != part::writer && what != part::reader);
-    if (!acquire(e, rank, lock, what)) return e.give_up_acquire(rank);
+    if (!acquire(e, rank, lock, what)) {
+      const bool only_tried = what == part::try_writer || what == part::try_reader;
+      if (only_tried && e.machine().ranks() == 1)
+        e.fail("vain attempt", "the only participant tries, and does not get the lock");
+      return e.give_up_acquire(rank);
+    }
     if constexpr (is_mortal)
       stay_among_mortals(e, rank, lock, exclusive);
     else

@@ -31,11 +31,13 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
   // Each generation has its tables.
   static constexpr std::size_t private_bytes = 2048;
   /// The number of records of each participant: one for the lock, one for an attempt whose queue
-  /// node is not out yet, and one for each generation that it may have left.
+  /// node is not out yet, one for a hold that is ended from outside, and one for each generation
+  /// that it may have left.
   [[nodiscard]] int records() const {
     const bool is_timed = std::ranges::any_of(
         what_.parts, [](part p) { return p == part::timed_writer || p == part::timed_reader; });
-    return 1 + (is_timed ? 1 : 0) + std::min(3, deaths_ + 2 * stops_);
+    const bool abandons = std::ranges::count(what_.parts, part::abandoner) > 0;
+    return 1 + (is_timed ? 1 : 0) + (abandons ? 1 : 0) + std::min(3, deaths_ + 2 * stops_);
   }
 
   [[nodiscard]] program operator()() const {
@@ -83,20 +85,51 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
   }
 
   void run(engine& e, port& p, typename Lock::participant& me) const {
-    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_), set_);
+    const auto where = Lock::cells::place(me.cells(), what_.machine, set_);
+    Lock lock(me, where, set_);
     const rank_t rank = me.rank();
+    const auto play_part = [&] {
+      if (base::part_of(rank) == part::abandoner)
+        abandon(e, me, where, lock);
+      else
+        play(e, rank, lock, base::part_of(rank));
+    };
     while (what_.endless) {
       p.idle();
-      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
+      if (base::rounds(rank) > 0) play_part();
     }
-    for (int round = 0; round < base::rounds(rank); ++round)
-      play(e, rank, lock, base::part_of(rank));
+    for (int round = 0; round < base::rounds(rank); ++round) play_part();
     if (p.rendezvous() != rank) return;
     play(e, rank, lock, part::writer);
     if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
   }
 
  private:
+  // A round in which the handle goes away while it holds, as that of a thread that ends, and
+  // another handle of the process ends the hold.
+  [[gnu::noinline]] void abandon(engine& e, typename Lock::participant& me,
+                                 const typename Lock::cells& where, Lock& other) const {
+    const rank_t rank = me.rank();
+    if constexpr (requires { other.abandon_for(rank, 0); }) {
+      other.abandon_for(rank, hold_and_go(e, me, where));
+      e.released(rank);
+    }
+  }
+  // Returns the number of the record that says that the participant holds.
+  [[nodiscard, gnu::noinline]] int hold_and_go(engine& e, typename Lock::participant& me,
+                                               const typename Lock::cells& where) const {
+    const rank_t rank = me.rank();
+    Lock gone(me, where, set_);
+    e.begin_acquire(rank);
+    gone.lock();
+    e.enter(rank, true);
+    e.check_token(rank, gone.token());
+    e.check_told(rank, gone.owner_died());
+    e.act(rank, action::critical);
+    e.abandon(rank);
+    return gone.place();
+  }
+
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(records()); }
   [[nodiscard]] static rma::plain_cell first_record(std::uint32_t count) {
     rma::layout in(base::words);

@@ -77,6 +77,7 @@ template <class Lock>
   switch (what) {
     case part::writer:
     case part::reader:
+    case part::abandoner:  // of the robust lock, whatever is inside
       break;
     case part::try_writer:
       return lock::can_try<Lock> ? nullptr : "try_lock";

@@ -1,0 +1,102 @@
+// Judges generated mutants of the cluster's core (tests/mutants/mutate.py) by simulated histories.
+//
+// Usage: cluster_judge JOBS [HISTORIES]
+//
+// Prints a line for each mutant: its name, `killed` or `survived`, the rule, the number of
+// histories, and the seconds, with tabs between them. Each mutant is judged in a process of its
+// own, since it may break anything.
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+
+#include "cluster/mutants/core_mutant.hpp"
+#include "cluster/sim/campaign.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr int most_cpu_seconds = 20;  // of one history, before it is called endless
+
+void allow_seconds() {
+  const itimerval most{.it_interval = {}, .it_value = {.tv_sec = most_cpu_seconds, .tv_usec = 0}};
+  setitimer(ITIMER_VIRTUAL, &most, nullptr);
+}
+
+void print(const std::string& name, bool killed, const std::string& rule, std::uint64_t histories,
+           double seconds) {
+  char line[512];
+  const int n = std::snprintf(line, sizeof line, "%s\t%s\t%s\t%llu histories\t%.1f\n", name.c_str(),
+                              killed ? "killed" : "survived", rule.substr(0, 120).c_str(),
+                              static_cast<unsigned long long>(histories), seconds);
+  static_cast<void>(!write(STDOUT_FILENO, line, static_cast<std::size_t>(n)));
+}
+
+void judge(const core_mutant& m, std::uint64_t histories) {
+  const auto began = clock::now();
+  sim::campaign asked;
+  asked.most_seeds = histories;
+  asked.shortens = false;
+  asked.goes_on = [](const sim::progress&) { return allow_seconds(), true; };
+  allow_seconds();
+  std::string rule;
+  std::uint64_t seeds = 0;
+  try {
+    const sim::progress made = sim::run(asked, m.core);
+    seeds = made.seeds;
+    if (made.found) rule = made.found->property;
+  } catch (const std::exception& e) {
+    rule = std::string("exception: ") + e.what();
+  }
+  print(m.name, !rule.empty(), rule, seeds,
+        std::chrono::duration<double>(clock::now() - began).count());
+}
+
+void await_one(std::map<pid_t, std::string>& running) {
+  int status = 0;
+  const auto at = running.find(wait(&status));
+  if (at == running.end()) return;
+  if (WIFSIGNALED(status))
+    print(at->second, true,
+          WTERMSIG(status) == SIGVTALRM ? "does not end" : strsignal(WTERMSIG(status)), 0, 0);
+  running.erase(at);
+}
+
+int judge_all(std::size_t jobs, std::uint64_t histories) {
+  std::map<pid_t, std::string> running;
+  for (const auto& table : {mutants_of_home(), mutants_of_owner(), mutants_of_agent(),
+                            mutants_of_membership(), mutants_of_acquire()})
+    for (const core_mutant& m : table) {
+      while (running.size() >= jobs) await_one(running);
+      const pid_t child = fork();
+      if (child < 0) return std::perror("fork"), 3;
+      if (child == 0) {
+        judge(m, histories);
+        _exit(0);
+      }
+      running[child] = m.name;
+    }
+  while (!running.empty()) await_one(running);
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockflight::cluster
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: cluster_judge JOBS [HISTORIES]\n";
+    return 2;
+  }
+  return lockflight::cluster::judge_all(static_cast<std::size_t>(std::atoi(argv[1])),
+                                        argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 3'000);
+}

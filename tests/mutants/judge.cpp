@@ -1,0 +1,185 @@
+// Judges generated mutants (tests/mutants/mutate.py): each is searched for in all pairs of ways to
+// acquire its lock, in several ways, and at every bound of the lock's own table, until a rule is
+// broken.
+//
+// Usage: mutants_judge TABLES_DIR JOBS [BOUND...]
+//
+// Prints a line for each mutant: its name, `killed` or `survived`, the rule, the search, and the
+// seconds, with tabs between them. With BOUNDs these are searched instead.
+//
+// Each mutant is judged in a process of its own, since it may break anything: a loop that never
+// ends, or an access out of bounds, is found as well.
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <map>
+
+#include "check/pairs.hpp"
+#include "mutants/generated.hpp"
+#include "mutants/searches.hpp"
+
+namespace lockflight::mutants {
+namespace {
+
+constexpr std::uint64_t most_states = 200'000;     // of one search
+constexpr std::uint64_t most_executions = 10'000;  // of one random search
+constexpr int most_cpu_seconds = 60;               // of one search, before it is called endless
+
+using clock = std::chrono::steady_clock;
+
+// A search that does not come back ends the process.
+void allow_seconds() {
+  const itimerval most{.it_interval = {}, .it_value = {.tv_sec = most_cpu_seconds, .tv_usec = 0}};
+  setitimer(ITIMER_VIRTUAL, &most, nullptr);
+}
+
+// The searches of pairs: as they are, with posts in order, in the other memory, and of what must
+// end in any number of rounds.
+[[nodiscard]] std::vector<named_search> pairs_for(const mutant& m) {
+  std::vector<named_search> made;
+  const auto add = [&](const check::request& asked, const char* more) {
+    std::string name = more;
+    for (const check::part_row& row : check::part_rows)
+      if (asked.*row.count > 0) name += row.key + ("=" + std::to_string(asked.*row.count)) + " ";
+    made.push_back({name + asked.levels, asked});
+  };
+  if (m.lock == "robust" || m.broken.make == nullptr) {
+    for (const check::request& pair : check::pairs_of(m.broken, 1)) add(pair, "deaths=1 ");
+    return made;
+  }
+  const std::vector<check::request> pairs = check::pairs_of(m.broken);
+  for (const check::request& pair : pairs) add(pair, "");
+  for (check::request pair : pairs) {
+    if (pair.levels != "2x1") continue;
+    pair.how.reordering = false;
+    add(pair, "off=o ");
+  }
+  for (check::request pair : pairs) {
+    const bool is_beside = !pair.levels.empty();
+    const int tries = pair.try_writers + pair.try_readers;
+    if (!is_beside || pair.timed_writers + pair.timed_readers + pair.upgraders > 0) continue;
+    if (pair.upgrading_readers > 0) continue;
+    pair.starvation = tries > 0 ? check::watched::tries : check::watched::leaving;
+    add(pair, tries > 0 ? "starvation=tries " : "starvation=leaving ");
+  }
+  for (check::request pair : pairs) {
+    pair.how.memory = check::memory_kind::views;
+    add(pair, "memory=views ");
+  }
+  return made;
+}
+
+// Not each lock promises that its attempts end: the intact one has to pass.
+[[nodiscard]] bool intact_passes(const mutant& m, const check::request& asked) {
+  for (const check::subject& s : check::subjects())
+    if (s.about.name == m.broken.about.name)
+      return check::run(s, asked).found.what == check::verdict::ok;
+  return true;
+}
+
+struct verdict {
+  bool killed = false;
+  std::string rule, search;
+  double seconds = 0;
+};
+
+[[nodiscard]] verdict judge(const mutant& m, std::vector<named_search> searches) {
+  const auto began = clock::now();
+  verdict made;
+  for (named_search& each : searches) {
+    allow_seconds();
+    each.asked.until.shorten = false;
+    each.asked.random_until.executions =
+        std::min(each.asked.random_until.executions, most_executions);
+    each.asked.until.most_states = most_states;
+    try {
+      const check::report found = check::run(m.broken, each.asked);
+      made.killed =
+          found.found.what == check::verdict::violation &&
+          (each.asked.starvation == check::watched::nobody || intact_passes(m, each.asked));
+      if (made.killed) made.rule = found.found.broken->property;
+    } catch (const check::bad_request&) {
+      continue;  // the search is not for this lock
+    } catch (const std::exception& e) {
+      made.killed = true;
+      made.rule = std::string("exception: ") + e.what();
+    }
+    made.search = each.name;
+    if (made.killed) break;
+  }
+  made.seconds = std::chrono::duration<double>(clock::now() - began).count();
+  return made;
+}
+
+void print(const std::string& name, const verdict& v) {
+  char line[512];
+  const int n = std::snprintf(line, sizeof line, "%s\t%s\t%s\t%s\t%.1f\n", name.c_str(),
+                              v.killed ? "killed" : "survived", v.rule.substr(0, 120).c_str(),
+                              v.search.c_str(), v.seconds);
+  static_cast<void>(!write(STDOUT_FILENO, line, static_cast<std::size_t>(n)));
+}
+
+void await_one(std::map<pid_t, std::string>& running) {
+  int status = 0;
+  const pid_t ended = wait(&status);
+  const auto at = running.find(ended);
+  if (at == running.end()) return;
+  if (WIFSIGNALED(status))
+    print(at->second,
+          {.killed = true,
+           .rule = WTERMSIG(status) == SIGVTALRM ? "does not end" : strsignal(WTERMSIG(status)),
+           .search = "",
+           .seconds = 0});
+  running.erase(at);
+}
+
+int judge_all(const std::string& tables, std::size_t jobs, const std::vector<std::string>& bounds) {
+  std::map<pid_t, std::string> running;
+  for (const generated_table& table : generated_tables())
+    for (const mutant& m : table.make()) {
+      if (!m.stale.empty()) {
+        print(m.name, {.killed = false, .rule = m.stale, .search = "stale", .seconds = 0});
+        continue;
+      }
+      while (running.size() >= jobs) await_one(running);
+      const pid_t child = fork();
+      if (child < 0) return std::perror("fork"), 3;
+      if (child > 0) {
+        running[child] = m.name;
+        continue;
+      }
+      std::vector<named_search> searches;
+      for (const std::string& bound : bounds) searches.push_back({bound, request_of(bound)});
+      if (bounds.empty()) {
+        const std::size_t line = m.base.find('_');
+        const std::string inside =
+            m.lock == "robust" && line != std::string::npos ? m.base.substr(line + 1) : "";
+        searches = pairs_for(m);
+        for (named_search& each :
+             searches_of_table(tables + "/" + std::string(table.name) + ".mutants", inside))
+          searches.push_back(std::move(each));
+      }
+      print(m.name, judge(m, std::move(searches)));
+      _exit(0);
+    }
+  while (!running.empty()) await_one(running);
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockflight::mutants
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::cerr << "usage: mutants_judge TABLES_DIR JOBS [BOUND...]\n";
+    return 2;
+  }
+  return lockflight::mutants::judge_all(argv[1], static_cast<std::size_t>(std::atoi(argv[2])),
+                                        {argv + 3, argv + argc});
+}

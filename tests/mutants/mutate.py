@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Breaks locks, the cluster's core and semaphores in many places, and looks whether that is found.
+
+Generates mutants (generate.py), writes them into tables like those that are written by hand, has
+them compiled (make_mutants, make_core_mutants) and judged (mutants_judge, cluster_judge). Run by
+`./dev mutate`.
+
+Exit codes: 0 each mutant is found or in the list of those that break nothing; 1 some are not;
+2 bad usage; 3 nothing could be built.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+import generate
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build"
+OF_LOCKS = BUILD / "tests/mutants/generated"
+OF_CORE = BUILD / "tests/cluster/generated"
+CORE = {"home": ["home.hpp", "home.cpp", "home_unused.cpp"], "owner": ["owner.hpp", "owner.cpp"],
+        "agent": ["agent.hpp", "agent.cpp"],
+        "membership": ["membership.hpp", "membership.cpp", "membership_changes.cpp"],
+        "acquire": ["acquire.hpp"]}
+PARTS = ("locks", "cluster", "semaphores", "robust")
+
+
+def fail(code, text):
+    print(f"mutate: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+class Table:
+    """A table of this directory, and the mutants that are generated beside it."""
+
+    def __init__(self, path):
+        self.name = path.stem
+        self.head, self.insides, self.files = [], [], []
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if words[:1] == ["lock"]:
+                self.head.append(line)
+                self.files = words[2:]
+            elif words[:1] == ["subject"]:
+                self.head.append(line)
+            elif words[:1] == ["inside"] and line not in self.insides:
+                self.insides.append(line)
+        if self.name == "robust":
+            self.part = "robust"
+        elif self.name == "semaphore":
+            self.part = "semaphores"
+        else:
+            self.part = "locks"
+
+    def sources(self):
+        for file in self.files:
+            if file.startswith("check/"):  # helpers of tests are no part of a lock
+                continue
+            folder = "include/lockflight/" + ("" if file.startswith("rma/") else "lock/")
+            yield file, ROOT / folder / file
+
+    def text(self, mutants):
+        lines = ["# Made by mutate.py.", *self.head]
+        by_inside = collections.defaultdict(list)
+        for m in mutants:
+            by_inside[m.inside].append(m)
+        for inside, some in by_inside.items():
+            if inside:
+                lines.append(inside)
+            for m in some:
+                lines += ["", *m.lines()]
+        return "\n".join(lines) + "\n"
+
+
+class CoreTable:
+    def __init__(self, name):
+        self.name, self.part, self.insides = "core_" + name, "cluster", []
+        self.core = name
+
+    def sources(self):
+        for file in CORE[self.core]:
+            path = ROOT / "src/cluster/core" / file
+            if path.exists():
+                yield file, path
+
+    def text(self, mutants):
+        lines = ["# Made by mutate.py."]
+        for m in mutants:
+            lines += ["", *m.lines()]
+        return "\n".join(lines) + "\n"
+
+
+class Mutant:
+    def __init__(self, name, change, inside):
+        self.name, self.change, self.inside = name, change, inside
+
+    def lines(self):
+        c = self.change
+        return [f"mutant {self.name}", f"  why  {c.kind}, line {c.line} of {c.file}",
+                f"  in {c.file}", *(f"  - {line}" for line in c.before),
+                *(f"  + {line}" for line in c.after)]
+
+    def shown(self):
+        _, before, after = self.change.key()
+        text = f"{self.change.file}:{self.change.line}: {self.change.kind}\n"
+        text += "".join(f"    - {line}\n" for line in before)
+        return text + "".join(f"    + {line}\n" for line in after)
+
+
+def read_list(path):
+    """The changes that break nothing, each with its reason."""
+    known = {}
+    file, before, after, why = "", [], [], ""
+
+    def close():
+        if before or after:
+            if not why:
+                fail(3, f"{path}: a change of {file} has no reason: {before}")
+            known[generate.Change(file, tuple(before), tuple(after), "", 0).key()] = why
+
+    for line in path.read_text().splitlines():
+        word, _, rest = line.strip().partition(" ")
+        rest = rest.strip()
+        if word == "in" or (word == "-" and after):
+            close()
+            before, after, why = [], [], ""
+        if word == "in":
+            file = rest
+        elif word == "-":
+            before.append(rest)
+        elif word == "+":
+            after.append(rest)
+        elif word == "why":
+            why += (" " if why else "") + rest
+    close()
+    return known
+
+
+def candidates(table):
+    for name, path in table.sources():
+        yield from generate.changes_of_file(name, path.read_text())
+
+
+def stale_entries(tables, known):
+    """The entries of the list that are no change of the present sources."""
+    possible = {change.key() for table in tables for change in candidates(table)}
+    return [key for key in known if key not in possible]
+
+
+def choose(tables, count, chance):
+    """`count` changes of all, so that each table gets its share by size; a file that several tables
+    have counts once."""
+    seen, all_changes = set(), []
+    for table in tables:
+        for change in candidates(table):
+            if (table.part, change.key()) not in seen:
+                seen.add((table.part, change.key()))
+                all_changes.append((table, change))
+    chance.shuffle(all_changes)
+    chosen = collections.defaultdict(list)
+    for number, (table, change) in enumerate(all_changes[:count]):
+        inside = chance.choice(table.insides) if table.insides else ""
+        chosen[table.name].append(Mutant(f"m{number:04}", change, inside))
+    return chosen, len(all_changes)
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def write_tables(tables, chosen):
+    for table in tables:
+        folder = OF_CORE if table.part == "cluster" else OF_LOCKS
+        name = table.core if table.part == "cluster" else table.name
+        write(folder / f"{name}.mutants", table.text(chosen.get(table.name, [])))
+
+
+def culprits(log, chosen):
+    """The mutants in whose namespaces the compiler found errors."""
+    named = set()
+    for path, line in re.findall(r"^(/?\S+generated/\w+\.cpp):(\d+):\d+: error:", log, re.M):
+        text = (BUILD / path).read_text().splitlines() if not path.startswith("/") else \
+            pathlib.Path(path).read_text().splitlines()
+        for i in range(int(line) - 1, -1, -1):
+            found = re.match(r"namespace lockflight::\w+::mutant_(m\d{4})\b", text[i])
+            if found:
+                named.add(found.group(1))
+                break
+    # An error in a header names the mutant in what it was instantiated for.
+    for line in log.splitlines():
+        if "mutant_m" in line and ("error" in line or "required from" in line
+                                   or "In instantiation" in line):
+            named.update(re.findall(r"mutant_(m\d{4})", line))
+    return named
+
+
+def build(target, jobs):
+    return subprocess.run(["cmake", "--build", str(BUILD), "--target", target, f"-j{jobs}", "--",
+                           "-k", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def compile_all(target, tables, chosen, jobs):
+    """Drops the mutants that do not compile. Returns their number."""
+    dropped = 0
+    while True:
+        write_tables(tables, chosen)
+        made = build(target, jobs)
+        if made.returncode == 0:
+            return dropped
+        bad = culprits(made.stdout, chosen)
+        before = sum(map(len, chosen.values()))
+        for name in chosen:
+            chosen[name] = [m for m in chosen[name] if m.name not in bad]
+        now_dropped = before - sum(map(len, chosen.values()))
+        if now_dropped == 0:
+            fail(3, "cannot build " + target + "\n" + made.stdout[-3000:])
+        dropped += now_dropped
+        print(f"  {now_dropped} do not compile", flush=True)
+
+
+def judge(command, mutants, known, totals):
+    number = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:
+            name, verdict, rule, search, seconds = line.rstrip("\n").split("\t")
+            number += 1
+            m = mutants[name]
+            if search == "stale":
+                fail(3, f"{m.shown()}cannot be applied: {rule}")
+            if verdict == "survived":
+                why = known.get(m.change.key())
+                verdict = "equivalent" if why else "survived"
+                rule = why or ""
+            totals[verdict].append(m)
+            print(f"{number:5}/{len(mutants)} {verdict:10} {seconds:>6} s  {rule[:60]:60} {search}")
+            if verdict == "survived":
+                print(m.shown(), end="")
+            sys.stdout.flush()
+    if running.returncode != 0 or number != len(mutants):
+        fail(3, f"{command[0]} ended with {running.returncode} after {number} of {len(mutants)}")
+
+
+def main():
+    says = argparse.ArgumentParser(prog="./dev mutate", description=__doc__.split("\n")[0])
+    says.add_argument("count", nargs="?", type=int, default=300, help="mutants (default: 300)")
+    says.add_argument("--seed", type=int, default=1, help="of the choice of mutants (default: 1)")
+    says.add_argument("--of", action="append", choices=PARTS, help="only of these parts")
+    says.add_argument("--table", action="append", help="only of these tables")
+    says.add_argument("--list", action="store_true", help="print the changes and judge none")
+    says.add_argument("--check-list", action="store_true",
+                      help="only check that the list of equivalent mutants fits the sources")
+    says.add_argument("--jobs", type=int, default=os.cpu_count(), help="(default: all processors)")
+    given = says.parse_args()
+    if given.count < 1 or given.jobs < 1:
+        says.error("at least one mutant and one job")
+    tables = [Table(path) for path in sorted(HERE.glob("*.mutants"))]
+    tables += [CoreTable(name) for name in CORE]
+    used = [t for t in tables if (not given.of or t.part in given.of)
+            and (not given.table or t.name in given.table)]
+    if not used:
+        says.error("no such table")
+    known = read_list(HERE / "equivalent.list")
+    if given.check_list:
+        stale = stale_entries(tables, known)
+        for file, before, after in stale:
+            print(f"equivalent.list: no such change of {file}: {before} {after}")
+        return 1 if stale else 0
+    chosen, possible = choose(used, given.count, random.Random(given.seed))
+    print(f"{sum(map(len, chosen.values()))} of {possible} changes, seed {given.seed}", flush=True)
+    if given.list:
+        for some in chosen.values():
+            for m in some:
+                print(m.shown(), end="")
+        return 0
+    totals = collections.defaultdict(list)
+    dropped = 0
+    for target, some, command in (
+            ("mutants_judge", [t for t in tables if t.part != "cluster"],
+             [str(BUILD / "tests/mutants/mutants_judge"), str(HERE), str(given.jobs)]),
+            ("cluster_judge", [t for t in tables if t.part == "cluster"],
+             [str(BUILD / "tests/cluster/cluster_judge"), str(given.jobs)])):
+        mine = {t.name: chosen.get(t.name, []) for t in some}
+        if not any(mine.values()):
+            continue
+        print(f"building {target}", flush=True)
+        dropped += compile_all(target, some, mine, given.jobs)
+        judge(command, {m.name: m for ms in mine.values() for m in ms}, known, totals)
+    print(f"\n{len(totals['killed'])} killed, {len(totals['equivalent'])} equivalent, "
+          f"{len(totals['survived'])} survived, {dropped} did not compile")
+    for m in totals["survived"]:
+        print(m.shown(), end="")
+    return 1 if totals["survived"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+// The searches that a mutant without a bound of its own has to be found by.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "check/check.hpp"
+#include "mutants/change.hpp"
+#include "mutants/mutant.hpp"
+
+namespace lockflight::mutants {
+
+struct named_search {
+  std::string name;  ///< as in a table: "writers=2 rounds=2"
+  check::request asked;
+};
+
+/// The bounds of a table of mutants, each once, those of all schedules first. With `inside` only
+/// those below that line of the table.
+[[nodiscard]] inline std::vector<named_search> searches_of_table(const std::string& path,
+                                                                 const std::string& inside) {
+  std::vector<std::string> all, random;
+  std::string now;
+  for (const std::string& line : read_lines(path)) {
+    const std::string text = trimmed(line);
+    if (text.starts_with("inside ")) now = text.substr(7, text.find(' ', 7) - 7);
+    if (!text.starts_with("check ") || (!inside.empty() && now != inside)) continue;
+    std::vector<std::string>& into = text.find("random=") == std::string::npos ? all : random;
+    const std::string bound = trimmed(text.substr(6));
+    if (std::find(into.begin(), into.end(), bound) == into.end()) into.push_back(bound);
+  }
+  all.insert(all.end(), random.begin(), random.end());
+  std::vector<named_search> made;
+  for (const std::string& bound : all) made.push_back({bound, request_of(bound)});
+  return made;
+}
+
+}  // namespace lockflight::mutants
