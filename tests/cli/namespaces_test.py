@@ -51,7 +51,7 @@ sys.exit(told)
 
 class WithoutProc(NamedTest):
     @unittest.skipUnless(os.geteuid() == 0, "only root mounts")
-    def test_a_process_without_a_name(self):
+    def test_a_run_still_shows_as_its_command(self):
         script = """mount -t tmpfs tmpfs /proc || exit 77
                     "$0" run --domain "$1" jobs -- sh -c 'echo; exec sleep 60' > "$2" &
                     while ! [ -s "$2" ]; do sleep 0.01; done
@@ -63,7 +63,7 @@ class WithoutProc(NamedTest):
         if done.returncode == 77 or "unshare:" in done.stderr:
             skip_visibly(self, "this system mounts nothing")
         self.assertRegex(done.stderr, r"(?m)^lockflight run: lock 'jobs' was not free in time: held "
-                                      r"by process \d+ for \d\.\d s$")
+                                      r"by sh \(pid \d+\) for \d\.\d s$")
 
 
 class Hidden(ProgramTest):
@@ -105,7 +105,7 @@ class Shown(NamedTest):
         self.assertEqual(foreign, {1: True, waiter.pid: None})
         _, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
         self.assertRegex(out, rf"(?m)^ *1  holds +\d.* s  {self.FOREIGN} ")
-        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits +\d\.\d s +lockflight$")
+        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits +\d\.\d s +true$")
         self.assertIn(f"jobs: 1 holds ({self.FOREIGN}) for ",
                       self.run_well("top", DOMAIN, "--once"))
         self.assertIn(f" 1 ({self.FOREIGN}) ", self.run_well("domain", "show", DOMAIN))

@@ -99,7 +99,7 @@ class Slots(NamedTest):
         code, out, err = self.attempt(4)
         self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
         self.assertRegex(err, "lock 'gpu' is a semaphore of 3 units .made by process [0-9]+, "
-                              "lockflight., not a semaphore of 4 units .accepted: ")
+                              "sh., not a semaphore of 4 units .accepted: ")
         code, out, err = self.run_in("true", name="gpu")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
         self.assertIn("is a semaphore of 3 units", err)
