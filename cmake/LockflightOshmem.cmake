@@ -22,11 +22,6 @@ function(lockflight_find_oshmem)
     lockflight_missing("No OpenSHMEM (program oshcc): build/oshmem/ is left out")
     return()
   endif()
-  # The wrapper is this machine's; the library lies in the same place below the other system's root.
-  if(CMAKE_CROSSCOMPILING)
-    string(REGEX REPLACE "/usr/lib/[^/ ]+-linux-gnu[^/ ]*/"
-      "${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/" shown "${shown}")
-  endif()
   separate_arguments(words UNIX_COMMAND "${shown}")
   set(folders ${words})
   list(FILTER folders INCLUDE REGEX "^-I")
