@@ -48,7 +48,7 @@ class network {
   virtual void progress() = 0;
 };
 
-/// Which operations of a port are CPU instructions.
+/// The operations of a port that are CPU instructions.
 struct cpu_use {
   bool only = false;       ///< all of them: every rank is on this node
   bool nic_cells = false;  ///< atomics on nic cells of this node too: the network's RMWs on them

@@ -37,7 +37,7 @@ class _Gate:
         gates[self._loop] = self
 
     async def wait(self, until: Optional[float]) -> bool:
-        """Whether it is this task's turn; false if it is too late."""
+        """True at this task's turn; false if it is too late."""
         turn: "asyncio.Future[bool]" = self._loop.create_future()
         self._waiters.append(turn)
         timer = None

@@ -112,7 +112,7 @@ bool engine::goes_on(rank_t f, int choice) const {
       return s.test(memory_->peek(f, s.cell, choice));
     case action::await_or_death:
     case action::await_until_or_death:
-      // Which message of the lifeline's cell is there makes no difference if it is not read.
+      // The message that the lifeline's cell has makes no difference if it is not read.
       return ends_wait(f, choice) &&
              (choice < line_choice || !s.test(memory_->peek(f, s.cell, choice % line_choice)));
     case action::poll:

@@ -42,7 +42,7 @@ class acquire {
   void leave();
 
   // ---- of a holder ----
-  /// Whether this holder is certainly alone, by the host's clock.
+  /// True if this holder is certainly alone, by the host's clock.
   [[nodiscard]] bool is_valid(instant now) const;
   /// The time until which the holder is certainly alone if the agent does not renew; 0 if it is not
   /// certain any more.

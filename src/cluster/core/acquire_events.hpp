@@ -29,7 +29,7 @@ class acquire_events {
   virtual void leave(instant now) = 0;
 
   // ---- of a holder ----
-  /// Whether this holder is certainly alone, by the host's clock.
+  /// True if this holder is certainly alone, by the host's clock.
   [[nodiscard]] virtual bool is_valid(instant now) const = 0;
   [[nodiscard]] virtual token fence() const = 0;  ///< of an exclusive holder
   [[nodiscard]] virtual bool died() const = 0;    ///< the last exclusive holder died inside

@@ -52,7 +52,7 @@ class home {
   [[nodiscard]] bool awaits_witness() const { return witness_knows_ == witness_state::asked; }
 
   // ---- the end ----
-  /// Whether the name means nothing any more: no host owns it or wants it, and no holder died in
+  /// True if the name means nothing any more: no host owns it or wants it, and no holder died in
   /// it.
   [[nodiscard]] bool is_unused(const epoch_value& now) const;
   /// (!) A host that has not got the `taken` yet would claim in the next epoch what it gave back in
