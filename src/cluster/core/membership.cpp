@@ -245,8 +245,8 @@ void membership::choose_number() {
 }
 
 /// (!) If no agent on these words wrote the beat that is there, an agent on a copy of them did.
-/// The keys that were read may be out of date, so a transaction has to show it, too. (Earlier versions write
-/// no number.) If this is true, nothing else is to be done for now.
+/// The keys that were read may be out of date, so a transaction has to show it, too. (Earlier
+/// versions write no number.) If this is true, nothing else is to be done for now.
 bool membership::is_copied(instant now, purpose asked, const transaction& with, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const beat_number by = mine != nullptr && mine->beat ? mine->beat->what.number : 0;
