@@ -24,6 +24,12 @@ inline pid_t fork_by_clone3(pid_t number = 0) {
   return static_cast<pid_t>(syscall(SYS_clone3, &how, sizeof how));
 }
 
+/// Kills a process that a test has made. Where a fork is refused, as clone3 is by some containers,
+/// its number is -1, by which kill() would reach all processes of the user.
+inline void end_made(pid_t process) {
+  if (process > 0) kill(process, SIGKILL);
+}
+
 struct way_to_fork {
   const char* name;
   pid_t (*fork)();
