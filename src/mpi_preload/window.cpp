@@ -224,29 +224,21 @@ bool window::lock_quickly(int type, int target, int assertion) {
   if (!is_quick_ || !open_ || all_ != epoch::none || assertion != 0 || t >= held_.size())
     return false;
   epoch& here = held_[t];
-  if (here != epoch::none) return false;
-  if (type == MPI_LOCK_EXCLUSIVE) {
-    probes::acquire(this, target, "exclusive");
-    // If no queue node is left this throws, and the usual way returns the error.
-    try {
+  const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
+  if (here != epoch::none || (!exclusive && type != MPI_LOCK_SHARED)) return false;
+  const char* const kind = exclusive ? "exclusive" : "shared";
+  probes::acquire(this, target, kind);
+  // If no queue node is left this throws, and the usual way returns the error.
+  try {
+    if (exclusive)
       locks_->lock(target);
-    } catch (const std::length_error&) {
-      return false;
-    }
-    here = epoch::exclusive;
-    probes::acquired(this, target, "exclusive");
-  } else if (type == MPI_LOCK_SHARED) {
-    probes::acquire(this, target, "shared");
-    try {
+    else
       locks_->lock_shared(target);
-    } catch (const std::length_error&) {
-      return false;
-    }
-    here = epoch::shared;
-    probes::acquired(this, target, "shared");
-  } else {
+  } catch (const std::length_error&) {
     return false;
   }
+  here = exclusive ? epoch::exclusive : epoch::shared;
+  probes::acquired(this, target, kind);
   ++targets_held_;
   return true;
 }
