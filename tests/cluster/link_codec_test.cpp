@@ -152,7 +152,7 @@ TEST(LinkCodec, RandomBytesDoNoHarm) {
     for (char& each : noise) each = static_cast<char>(random());
     (void)decoded(noise);
     const std::vector<std::uint8_t> payload(noise.begin(), noise.end());
-    (void)link::read_hello(payload, 1);
+    (void)link::read_hello(payload, link::protocol_version);
     if (payload.empty()) continue;
     (void)link::read_number(payload);
     (void)link::read_data(payload);
@@ -166,7 +166,7 @@ TEST(LinkCodec, AHelloComesBackAsItWas) {
   const std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
   const std::span<const std::uint8_t> all(bytes);
   EXPECT_EQ(link::payload_length(all.first<link::length_size>()), bytes.size() - link::length_size);
-  const auto back = link::read_hello(all.subspan(link::length_size), 1);
+  const auto back = link::read_hello(all.subspan(link::length_size), link::protocol_version);
   ASSERT_TRUE(back);
   EXPECT_EQ(back->from, what.from);
   EXPECT_EQ(back->from_agent, what.from_agent);
@@ -176,9 +176,9 @@ TEST(LinkCodec, AHelloComesBackAsItWas) {
   EXPECT_EQ(back->stream, what.stream);
   EXPECT_EQ(back->received, what.received);
   EXPECT_EQ(back->domain, what.domain);
-  const auto other = link::read_hello(all.subspan(link::length_size), 2);
+  const auto other = link::read_hello(all.subspan(link::length_size), link::protocol_version + 1);
   ASSERT_TRUE(other);
-  EXPECT_EQ(other->version, 1u);
+  EXPECT_EQ(other->version, link::protocol_version);
   EXPECT_EQ(other->from, what.from);
   EXPECT_TRUE(other->domain.empty());
 }

@@ -1,47 +1,35 @@
 #include "agent/etcd/base64.hpp"
 
-#include <cstdint>
+#include <openssl/evp.h>
 
 namespace lockflight::cluster {
 namespace {
 
-constexpr std::string_view base64_digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const unsigned char* octets(std::string_view bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+unsigned char* octets(std::string& bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
 }  // namespace
 
 std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view three = bytes.substr(at, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8 | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= three.size() ? base64_digits[bits >> (18 - 6 * i) & 63] : '=';
-  }
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  // OpenSSL writes a zero behind the text, where a std::string has one.
+  EVP_EncodeBlock(octets(text), octets(bytes), static_cast<int>(bytes.size()));
   return text;
 }
 
+// OpenSSL counts three bytes for each four digits, those of the padding too, and accepts white
+// space around the text and bits that no byte has. So the result is encoded once more and compared.
 std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  for (std::size_t at = 0; at < text.size(); at += 4) {
-    std::string_view four = text.substr(at, 4);
-    if (at + 4 == text.size()) four = four.substr(0, four.find_last_not_of('=') + 1);
-    if (four.size() < 2) return std::nullopt;
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const std::size_t digit = i < four.size() ? base64_digits.find(four[i]) : 0;
-      if (digit == std::string_view::npos) return std::nullopt;
-      bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    }
-    for (std::size_t i = 0; i + 1 < four.size(); ++i)
-      bytes += static_cast<char>(bits >> (16 - 8 * i) & 255);
-  }
-  if (to_base64(bytes) != text) return std::nullopt;  // bits that no byte has
+  std::string bytes(text.size() / 4 * 3, '\0');
+  if (EVP_DecodeBlock(octets(bytes), octets(text), static_cast<int>(text.size())) < 0)
+    return std::nullopt;
+  const std::size_t end = text.find_last_not_of('=');
+  const std::size_t padding = end == text.npos ? 0 : text.size() - 1 - end;
+  if (padding > bytes.size()) return std::nullopt;
+  bytes.resize(bytes.size() - padding);
+  if (to_base64(bytes) != text) return std::nullopt;
   return bytes;
 }
 

@@ -25,8 +25,8 @@
 
 namespace lockflight::cluster::link {
 
-/// Of this protocol.
-inline constexpr std::uint32_t own_version = 1;
+/// Of this protocol. Agents of different versions refuse each other.
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::size_t length_size = 4;
 /// No payload is longer.
 inline constexpr std::size_t longest_payload = std::size_t{1} << 20;
@@ -42,7 +42,7 @@ enum class verdict : std::uint8_t { accepted, other_version, other_domain, other
 /// The first frame in each direction. Magic, version and sender stand at the same places in all
 /// versions of the protocol, so that each agent can say which version another one speaks.
 struct hello {
-  std::uint32_t version = own_version;
+  std::uint32_t version = protocol_version;
   member_id from = 0;
   // The fields below are read only if the version is the reader's own.
   agent_number from_agent = 0;

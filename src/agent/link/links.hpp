@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/link/frames.hpp"
 #include "cluster/core/message.hpp"
 #include "cluster/core/terms.hpp"
 
@@ -54,8 +55,8 @@ struct link_options {
   std::size_t handshakes_most = 64;
   /// Bytes that may be queued for one member.
   std::size_t queued_most = std::size_t{64} << 20;
-  /// For tests. Agents of different versions refuse each other.
-  std::uint32_t version = 2;
+  /// Another one than the agent's own is for tests.
+  std::uint32_t version = link::protocol_version;
 };
 
 struct link_settings {
