@@ -109,16 +109,17 @@ findings probe() {
     found.unified = true;
     if (all.size() > 1) measure(all, cells, found);
     found.hosts = detail::probe_hosts(all, cells);
+    cells.clear();
+    const detail::atomicity atomics = detail::try_atomics(all, cells);
+    found.fetch_add_atomic = atomics.fetch_add;
+    found.compare_swap_atomic = atomics.compare_swap;
+    found.mixed_atomic = atomics.mixed;
   } catch (const unavailable& e) {
     found.refused = e.what();
     return found;  // the same on all ranks: windows are made together
   }
   const detail::segment shared(all, machine, words, /*only_cpu=*/true);
   found.shares_memory = true;
-  const detail::atomicity atomics = detail::try_atomics(all);
-  found.fetch_add_atomic = atomics.fetch_add;
-  found.compare_swap_atomic = atomics.compare_swap;
-  found.mixed_atomic = atomics.mixed;
   return found;
 }
 

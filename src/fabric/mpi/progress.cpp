@@ -74,7 +74,7 @@ progress_thread::~progress_thread() {
   running_->thread.join();
 }
 
-std::shared_ptr<progress_thread> help_while_computing(const communicator& all) {
+std::shared_ptr<progress_thread> help_while_computing(const communicator& all, segment& cells) {
   const progress_by wanted = wanted_progress();
   if (wanted == progress_by::calls) return nullptr;
   if (!holds_on_all(all, allows_threads())) {
@@ -87,7 +87,8 @@ std::shared_ptr<progress_thread> help_while_computing(const communicator& all) {
   static bool tried = false;  // together with all others
   static bool answers = false;
   if (wanted == progress_by::trial && !holds_on_all(all, tried)) {
-    answers = answers_while_computing(all);
+    cells.clear(0, words_of_trials);
+    answers = answers_while_computing(all, cells);
     tried = true;
   }
   if (wanted == progress_by::trial && answers) return nullptr;

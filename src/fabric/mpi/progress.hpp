@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/mpi/segment.hpp"
 #include "fabric/network/progress_words.hpp"
 
 namespace lockflight::mpi::detail {
@@ -26,8 +27,10 @@ class progress_thread {
 };
 
 /// This process's thread, where LOCKFLIGHT_PROGRESS and the trial want one; null if not. It ends
-/// with its last owner. Collective over `all`, the ranks of a run of several nodes; throws
-/// `unavailable` on all of them where a thread is asked for and MPI does not allow it.
-[[nodiscard]] std::shared_ptr<progress_thread> help_while_computing(const communicator& all);
+/// with its last owner. Collective over `all`, the ranks of a run of several nodes, whose cells a
+/// trial may use; throws `unavailable` on all of them where a thread is asked for and MPI does not
+/// allow it.
+[[nodiscard]] std::shared_ptr<progress_thread> help_while_computing(const communicator& all,
+                                                                    segment& cells);
 
 }  // namespace lockflight::mpi::detail

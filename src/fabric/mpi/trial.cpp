@@ -6,7 +6,6 @@
 #include <array>
 
 #include "fabric/mpi/link.hpp"
-#include "fabric/mpi/segment.hpp"
 #include "fabric/mpi/timing.hpp"
 
 namespace lockflight::mpi::detail {
@@ -17,7 +16,7 @@ constexpr std::uint32_t tickets = 8;
 constexpr std::uint32_t sum = 16;
 constexpr std::uint32_t gate = 24;
 constexpr std::uint32_t guarded = 32;
-constexpr std::uint32_t words = 64;
+static_assert(guarded < words_of_trials);
 constexpr int rounds = 32;
 
 class trial {
@@ -58,10 +57,7 @@ class trial {
 
 }  // namespace
 
-atomicity try_atomics(const communicator& all) {
-  const communicator alone = communicator::split(all.get(), all.rank());
-  segment cells(all, alone, words, /*only_cpu=*/false);
-  cells.clear();
+atomicity try_atomics(const communicator& all, const segment& cells) {
   meet(all);
   atomicity found;
   {
@@ -82,11 +78,8 @@ atomicity try_atomics(const communicator& all) {
   return {mine[0] != 0, mine[1] != 0, mine[2] != 0};
 }
 
-bool answers_while_computing(const communicator& all) {
+bool answers_while_computing(const communicator& all, const segment& cells) {
   constexpr double computed_s = 0.02;
-  const communicator alone = communicator::split(all.get(), all.rank());
-  segment cells(all, alone, words, /*only_cpu=*/false);
-  cells.clear();
   meet(all);
   link l(all, cells.exposed(), /*patient=*/spins_in_flush);
   const rma::rank_t origin = all.size() - 1;

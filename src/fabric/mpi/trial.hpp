@@ -1,12 +1,18 @@
 // Short trials of an MPI's properties.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/mpi/segment.hpp"
 
 namespace lockflight::mpi::detail {
+
+/// So many words of each rank's cells, from the first one on, are what the trials use. They are
+/// zero when a trial begins, and no longer when it ends.
+inline constexpr std::uint32_t words_of_trials = 64;
 
 /// The read-modify-writes that lost no update while all ranks of `all` did them on one word.
 struct atomicity {
@@ -15,12 +21,12 @@ struct atomicity {
   bool mixed = false;  ///< sum, replace and compare-and-swap on one word
 };
 
-/// Collective; the same on all ranks. Some milliseconds.
-[[nodiscard]] atomicity try_atomics(const communicator& all);
+/// On the cells of all ranks of `all`. Collective; the same on all ranks. Some milliseconds.
+[[nodiscard]] atomicity try_atomics(const communicator& all, const segment& cells);
 
 /// True if the last rank's operations on the first rank's memory complete while the first rank
 /// computes. Collective, the same on all ranks; some milliseconds.
-[[nodiscard]] bool answers_while_computing(const communicator& all);
+[[nodiscard]] bool answers_while_computing(const communicator& all, const segment& cells);
 
 /// The hardware threads that the ranks of a machine may use together, however each is bound.
 /// Collective over `machine`.

@@ -42,13 +42,16 @@ template <class Holds>
   return std::all_of(there.begin(), there.end(), holds);
 }
 
-/// Throws unless this MPI's read-modify-writes are atomic.
-void require_atomics(const communicator& all) {
-  static bool tried = false;  // a rank may have been in runs without the others
-  if (holds_on_all(all, tried)) return;
+/// True once ranks of a run that this process took part in have tried this MPI's
+/// read-modify-writes.
+bool atomics_were_tried = false;
+
+/// Throws unless this MPI's read-modify-writes are atomic. The trial is one of the run's own cells,
+/// since windows of its own would take longer than the trial.
+void require_atomics(const communicator& all, segment& cells) {
   refuse_broken_component(all);
-  const atomicity found = try_atomics(all);
-  tried = true;
+  cells.clear(0, words_of_trials);
+  const atomicity found = try_atomics(all, cells);
   if (!found.fetch_add || !found.compare_swap || !found.mixed)
     throw unavailable(
         "this MPI's one-sided read-modify-writes are not atomic: a trial lost some (lockflight "
@@ -82,10 +85,8 @@ constexpr std::size_t most_cached = 24;
 venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   static_cast<void>(wanted_progress());  // or throws
   const rma::topology& t = what.machine;
-  if (t.nodes() > 1) {
-    require_atomics(whole);
-    help = help_while_computing(whole);
-  }
+  // A rank may have been in runs without the others.
+  const bool is_to_try = t.nodes() > 1 && !holds_on_all(whole, atomics_were_tried);
   // Over hosts each communicator takes several round trips, in which MPICH never yields.
   members = t.ranks() == whole.size()
                 ? communicator::borrowed(whole.get())
@@ -99,6 +100,8 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
       "shared (accepted: levels whose nodes keep to one)";
   if (!members) {
     if (!holds_on_all(whole, true)) refuse_unless(true, spans);
+    agree(whole, "");
+    atomics_were_tried = atomics_were_tried || is_to_try;
     return;
   }
   messages = communicator::duplicate(members.get());
@@ -118,7 +121,18 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
     node = communicator::split(machine.get(), together ? 0 : mine);
     refuse_unless(node.size() == expected, spans);
   }
-  cells.emplace(members, node, what.words_per_rank, only_cpu, what.in_parts);
+  const auto take_memory = [&] {
+    cells.emplace(members, node, std::max(what.words_per_rank, words_of_trials), only_cpu,
+                  what.in_parts);
+    if (only_cpu) return;
+    if (is_to_try) require_atomics(members, *cells);
+    help = help_while_computing(members, *cells);
+  };
+  if (t.ranks() == whole.size())
+    take_memory();
+  else
+    agree(whole, fault_in(take_memory));
+  atomics_were_tried = atomics_were_tried || (is_to_try && !only_cpu);
 }
 
 venue& venue_of(const config& what, std::optional<venue>& fresh) {
