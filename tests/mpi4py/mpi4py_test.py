@@ -22,7 +22,8 @@ from on_mpi import DEFAULT_LOCK  # noqa: E402
 MPI, FETCHED, DROP_IN, *LAUNCHER = sys.argv[1:]
 ONE_RANK = Path(__file__).parent / "one_rank.py"
 SKIPPED = 77
-LONGEST_S = 60
+# Alone MPICH takes 4 to 70 s for all cases where its two ranks do not have two cores all the time.
+LONGEST_S = 240
 
 OVER_HOSTS = os.path.basename(LAUNCHER[0]) == "hosts"
 
