@@ -116,6 +116,9 @@ struct lock_row {
 /// Every lock that can be run, in the order of the lock table.
 [[nodiscard]] const std::vector<lock_row>& lock_table();
 
+/// The names of the project's own locks, which come from no paper.
+[[nodiscard]] std::vector<std::string> own_locks();
+
 /// The known workloads and what each measures, for help and errors.
 struct workload_row {
   std::string name;

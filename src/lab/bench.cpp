@@ -66,7 +66,7 @@ void write_files(outputs& to, const nlohmann::json& result, console& out) {
     say(*to.json);
   }
   if (to.html) {
-    to.html->commit(report::render_html(result));
+    to.html->commit(report::render_html(result, bench::own_locks()));
     say(*to.html);
   }
   if (to.trace) {

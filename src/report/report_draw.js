@@ -2,33 +2,42 @@
 "use strict";
 
 (function (lf) {
-  const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
-  const shapes = ["circle", "rect", "triangle", "rectRot", "star", "crossRot", "cross",
-    "rectRounded"];
+  const shapes = ["circle", "rect", "triangle", "rectRot"];
+  const text_size = 11.5;
 
-  // Colours come from the style sheet, so that light and dark live in one place.
+  const own = new Set((document.documentElement.dataset.own || "").split(" "));
+  // True for a lock of the project itself, which the page highlights.
+  lf.is_own = (lock) => own.has(lock);
+
+  // Colours come from the style sheet, so that light and dark live in one place. The project's own
+  // locks have the first two, where there are any, and the other locks take turns with the rest.
+  // The name at the end of a line, and not its colour, says which lock it is.
   lf.read_theme = function (locks) {
     const css = getComputedStyle(document.documentElement);
     const read = (name) => css.getPropertyValue(name).trim();
     const palette = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read(`--lock-${n}`));
+    const ours = locks.filter(lf.is_own);
+    const others = locks.filter((lock) => !lf.is_own(lock));
+    const left = ours.length ? palette.slice(2) : palette;
     return {
       ink: read("--ink"), muted: read("--muted"), grid: read("--grid"),
-      surface: read("--surface"), read,
+      surface: read("--surface"), plain: read("--plain-bar"), read,
       level: (i) => read(`--level-${Math.min(i + 1, 5)}`),
       style(one) {
-        const index = locks.indexOf(one.lock);
-        const round = Math.floor(index / palette.length) + one.variant;
+        const is_own = lf.is_own(one.lock);
+        const index = (is_own ? ours : others).indexOf(one.lock) + (is_own ? 0 : one.variant);
+        const colours = is_own ? palette.slice(0, 2) : left;
         return {
-          color: palette[index % palette.length],
-          dash: dashes[round % dashes.length],
-          shape: shapes[(index + round) % shapes.length],
+          is_own,
+          color: colours[index % colours.length],
+          shape: shapes[(Math.floor(index / colours.length) + one.variant) % shapes.length],
         };
       },
     };
   };
 
   function tick_font() {
-    return { size: 11.5 };
+    return { size: text_size };
   }
 
   function axis(theme, title, extra) {
@@ -40,12 +49,37 @@
     };
   }
 
+  // A horizontal axis with a line at each of the places where a run was made, and a number at as many
+  // of them as there is room for, the last one always.
+  function placed_axis(theme, title, at, text, { logarithmic, ...extra } = {}) {
+    const [first, last] = [Math.min(...at), Math.max(...at)];
+    const scaled = (value) => (logarithmic ? Math.log(value) : value);
+    const made = axis(theme, title, { type: logarithmic ? "logarithmic" : "linear", min: first,
+      max: last, afterBuildTicks: (scale) => { scale.ticks = at.map((value) => ({ value })); },
+      ...extra });
+    made.ticks.autoSkip = false;
+    made.ticks.callback = function (value) {
+      const span = scaled(last) - scaled(made.min) || 1;
+      const place = (one) => (scaled(one) - scaled(made.min)) / span * this.width;
+      let least = Infinity;
+      for (const one of [...at].sort((a, b) => b - a)) {
+        const half = text_width(text(one)) / 2 + 3;
+        const has_room = place(one) + half <= least;
+        if (one === value) return has_room ? text(one) : "";
+        if (has_room) least = place(one) - half;
+      }
+      return "";
+    };
+    return made;
+  }
+
   // As many ticks on a logarithmic axis as there is room for: 1, 2 and 5 of a long decade, powers
   // of ten of a short one, and not all of them where decades are very short.
   function log_ticks(format) {
     return function (value) {
       const exponent = Math.floor(Math.log10(value) + 1e-9);
       const digit = Math.round(value / 10 ** exponent);
+      if (Math.abs(value / 10 ** exponent - digit) > 1e-6) return null;  // an end of the axis
       const decades = Math.max(0.1, Math.log10(this.max / this.min));
       const room = this.isHorizontal() ? this.width / decades / 60 : this.height / decades / 32;
       const wanted = room > 3.5 ? [1, 2, 5] : room > 2 ? [1, 3] : [1];
@@ -59,6 +93,13 @@
     base.ticks.callback = logarithmic ? log_ticks(format) : format;
     if (!logarithmic) base.ticks.maxTicksLimit = 7;
     return { ...base, type: logarithmic ? "logarithmic" : "linear", beginAtZero: !logarithmic };
+  }
+
+  // Ends of a logarithmic axis that the values fill, and not up to the next power of ten.
+  function filled_range(values) {
+    const positive = values.filter((value) => value > 0);
+    return positive.length
+      ? { min: Math.min(...positive) / 1.25, max: Math.max(...positive) * 1.25 } : {};
   }
 
   function tooltip(theme, callbacks) {
@@ -77,38 +118,149 @@
   }
 
   function line(view, one, points) {
-    const { color, dash, shape } = view.theme.style(one);
-    const dense = points.length > 24;
+    const { color, shape, is_own } = view.theme.style(one);
     return {
-      label: one.label, data: points, borderColor: color, backgroundColor: color,
+      label: one.label, is_own, data: points, borderColor: color, backgroundColor: color,
       pointBackgroundColor: color, pointBorderColor: color, pointStyle: shape,
-      borderWidth: 2, borderDash: dash, pointRadius: dense ? 0 : 3.5, pointHoverRadius: 5.5,
-      pointBorderWidth: 1.5, clip: 8,
+      borderWidth: is_own ? 3.5 : 1.6, pointRadius: points.length > 24 ? 0 : is_own ? 4 : 2.5,
+      pointHoverRadius: 6, order: is_own ? 0 : 1, clip: 8,
     };
   }
 
-  // Ends of the bars, in words: the eye need not travel to the axis.
+  // ---- text in the charts ----------------------------------------------------------------------
+
+  // All text that a plugin writes, with its place: chart.texts is what the page's tests look at.
+  function write(chart, text, x, y, { color, bold, halo }) {
+    const { ctx } = chart;
+    ctx.font = `${bold ? "bold " : ""}${text_size}px ${Chart.defaults.font.family}`;
+    ctx.textBaseline = "middle";
+    if (halo) {
+      ctx.strokeStyle = halo;
+      ctx.lineWidth = 4;
+      ctx.lineJoin = "round";
+      ctx.strokeText(text, x, y);
+    }
+    ctx.fillStyle = color;
+    ctx.fillText(text, x, y);
+    chart.texts.push({ text, left: x, right: x + ctx.measureText(text).width, middle: y });
+  }
+
+  lf.texts = { id: "texts", beforeDraw(chart) { chart.texts = []; } };
+
+  const measured = document.createElement("canvas").getContext("2d");
+  function text_width(text) {
+    measured.font = `bold ${text_size}px ${Chart.defaults.font.family}`;
+    return measured.measureText(text).width;
+  }
+
+  const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
+
+  // Moves labels apart that would overlap. Those that touch form a block around the middle of their
+  // places, within the chart.
+  const label_height = 14;
+  function spread_labels(labels, top, bottom) {
+    labels.sort((a, b) => a.y - b.y);
+    const blocks = [];
+    const start_of = ({ ones, sum }) => Math.max(top,
+      Math.min(sum / ones.length, bottom - label_height * (ones.length - 1)));
+    for (const one of labels) {
+      let block = { ones: [one], sum: one.y };
+      for (let before = blocks[blocks.length - 1]; before &&
+          start_of(before) + label_height * before.ones.length > start_of(block);
+        before = blocks[blocks.length - 1]) {
+        blocks.pop();
+        // The sum is of the places that the labels would give to the first of the block.
+        block = { ones: [...before.ones, ...block.ones],
+          sum: before.sum + block.sum - label_height * before.ones.length * block.ones.length };
+      }
+      blocks.push(block);
+    }
+    for (const block of blocks) {
+      block.ones.forEach((one, i) => { one.at = start_of(block) + label_height * i; });
+    }
+  }
+
+  const drawn_lines = (chart) => chart.getSortedVisibleDatasetMetas()
+    .map((meta) => ({ meta, set: chart.data.datasets[meta.index] }))
+    .filter(({ meta, set }) => meta.data.length && set.showLine !== false);
+
+  // The names of the lines: at their ends, in a column to the right of the chart.
+  lf.end_labels = {
+    id: "end_labels",
+    afterDatasetsDraw(chart, _, options) {
+      if (!options.color) return;
+      const { ctx, chartArea: area } = chart;
+      const labels = drawn_lines(chart).map(({ meta, set }) => {
+        const { x, y } = meta.data[meta.data.length - 1];
+        return { set, x, y };
+      });
+      spread_labels(labels, area.top + 4, area.bottom - 4);
+      ctx.save();
+      for (const { set, x, y, at } of labels) {
+        ctx.strokeStyle = set.borderColor;
+        ctx.lineWidth = 1;
+        ctx.beginPath();
+        ctx.moveTo(x + 6, y);
+        ctx.lineTo(area.right + 8, y);
+        ctx.lineTo(area.right + 20, at);
+        ctx.stroke();
+        write(chart, shortened(set.label), area.right + 24, at,
+          { color: options.color, bold: set.is_own });
+      }
+      ctx.restore();
+    },
+  };
+
+  // The room that the names at the ends of lines take beside the chart, and above each other.
+  const end_room = (sets) =>
+    32 + Math.max(0, ...sets.map(({ label }) => text_width(shortened(label))));
+  const line_height = (sets) => Math.max(340, 90 + 18 * sets.length);
+
+  // The names of lines that all rise from the bottom to the top: on the lines, each at another
+  // height, from the leftmost line to the rightmost one.
+  lf.inner_labels = {
+    id: "inner_labels",
+    afterDatasetsDraw(chart, _, options) {
+      if (!options.color) return;
+      const { ctx, chartArea: area } = chart;
+      const lines = drawn_lines(chart).sort((a, b) => a.meta.data[0].x - b.meta.data[0].x);
+      const step = (area.bottom - area.top - 16) / Math.max(1, lines.length);
+      const labels = lines.map(({ meta, set }, i) => ({ meta, set,
+        y: Math.max(area.bottom - 8 - step * (i + 0.5), meta.data[meta.data.length - 1].y) }));
+      spread_labels(labels, area.top + 8, area.bottom - 8);
+      ctx.save();
+      for (const { meta, set, at } of labels) {
+        const above = meta.data.find(({ y }) => y <= at) || meta.data[meta.data.length - 1];
+        const text = shortened(set.label);
+        const x = Math.min(above.x + 7, chart.width - text_width(text) - 4);
+        write(chart, text, x, at, { color: options.color, bold: set.is_own, halo: options.halo });
+      }
+      ctx.restore();
+    },
+  };
+
+  // Ends of the bars, in words: the eye need not travel to the axis. A stack has one amount.
   lf.value_labels = {
     id: "value_labels",
     afterDatasetsDraw(chart, _, options) {
       if (!options.format) return;
-      const { ctx } = chart;
-      ctx.save();
-      ctx.font = `11.5px ${Chart.defaults.font.family}`;
-      ctx.fillStyle = options.color;
-      ctx.textBaseline = "middle";
+      chart.ctx.save();
       for (let i = 0; i < chart.data.labels.length; ++i) {
-        let total = 0;
-        let end = null;
+        const ends = new Map();
         for (const meta of chart.getSortedVisibleDatasetMetas()) {
           const dataset = chart.data.datasets[meta.index];
-          if (dataset.stack === "aside" || dataset.data[i] === null) continue;
-          total += dataset.data[i];
-          if (!end || meta.data[i].x > end.x) end = meta.data[i];
+          if (dataset.stack === "aside" || (dataset.data[i] ?? null) === null) continue;
+          const end = ends.get(dataset.stack) || { total: 0, x: 0, y: meta.data[i].y };
+          end.total += dataset.data[i];
+          end.x = Math.max(end.x, meta.data[i].x);
+          ends.set(dataset.stack, end);
         }
-        if (end) ctx.fillText(options.format(total), end.x + 6, end.y);
+        for (const { total, x, y } of ends.values()) {
+          write(chart, options.format(total), x + 6, y,
+            { color: options.color, bold: options.own[i] });
+        }
       }
-      ctx.restore();
+      chart.ctx.restore();
     },
   };
 
@@ -130,15 +282,17 @@
     },
   };
 
-  const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
+  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets; as many
+  // of them as `options.abreast` says stand below each other in a row.
+  const row_height = (rows, abreast) =>
+    (abreast > 1 ? 17 * abreast + 8 : rows > 12 ? 23 : 30);
 
-  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets.
   function bars(view, rows, sets, value, options) {
     const labels = rows.map(({ one }) => one.label);
     const room = options.room || 54;
     return {
       type: "bar",
-      height: Math.max(170, 30 * labels.length + 58),
+      height: Math.max(170, row_height(labels.length, options.abreast || 1) * labels.length + 58),
       data: { labels, datasets: sets },
       options: base_options(
         {
@@ -151,17 +305,20 @@
           x: value,
           y: axis(view.theme, "", {
             grid: { display: false, borderColor: view.theme.grid }, stacked: value.stacked,
-            ticks: { color: view.theme.ink, font: { size: 12 }, autoSkip: false,
+            ticks: { color: view.theme.ink, autoSkip: false,
+              font: ({ index }) => ({ size: 12, weight: owns(rows)[index] ? "bold" : "normal" }),
               callback: (_, i) => shortened(labels[i]) },
           }),
         },
         {
-          indexAxis: "y", layout: { padding: { right: value.max === 1 ? 40 : room } },
+          indexAxis: "y", layout: { padding: { right: value.max === 1 ? 46 : room } },
           interaction: { mode: "index", axis: "y", intersect: false },
         },
       ),
     };
   }
+
+  const owns = (rows) => rows.map(({ one }) => lf.is_own(one.lock));
 
   // Bars that show one amount each, or its parts, with the amount at their ends.
   function amount_bars(view, rows, sets, value, options) {
@@ -169,17 +326,29 @@
     const total = (i) => main.reduce((sum, set) => sum + set.data[i], 0);
     return {
       ...bars(view, rows, sets, value, {
-        room: options.room, text: (item) => options.format(item.raw),
-        plugins: { value_labels: { format: options.format, color: view.theme.ink } },
+        room: options.room, abreast: options.abreast, text: (item) => options.format(item.raw),
+        plugins: { value_labels: { format: options.format, color: view.theme.ink,
+          own: owns(rows) } },
       }),
       summary: `${options.what}${lf.where(view.group, view.picked, [])}: ` +
         rows.map(({ one }, i) => `${one.label} ${options.format(total(i))}`).join(", "),
     };
   }
 
-  function own_colours(view, rows) {
-    const colours = rows.map(({ one }) => view.theme.style(one).color);
+  // Bars are named where they stand: the project's own have colours, the others are plain.
+  function bar_style(view, rows) {
+    const colours = rows.map(({ one }) =>
+      (lf.is_own(one.lock) ? view.theme.style(one).color : view.theme.plain));
     return { backgroundColor: colours, borderRadius: 3, maxBarThickness: 22 };
+  }
+
+  // A colour at a third of its strength, for the one of two bars that matters less.
+  lf.pale = (color) => `${color}55`;
+
+  // Rows with the best value first; rows without one last.
+  function best_first(rows, value, least) {
+    const key = (row) => value(row) ?? (least ? Infinity : -Infinity);
+    return [...rows].sort((a, b) => (least ? key(a) - key(b) : key(b) - key(a)) || 0);
   }
 
   // The run of each shown series that has all picked settings.
@@ -187,9 +356,10 @@
     lf.runs_with(view.group, one, view.picked, []).map((run) => ({ one, run })));
 
   function simple_bars(view, get, title, logarithmic, options) {
-    const rows = runs_at(view).filter(({ run }) => get(run) !== null);
+    const rows = best_first(runs_at(view).filter(({ run }) => get(run) !== null),
+      ({ run }) => get(run), options.least);
     const set = { label: options.what, data: rows.map(({ run }) => get(run)),
-      ...own_colours(view, rows) };
+      ...bar_style(view, rows) };
     const extra = options.max ? { max: options.max } : {};
     if (logarithmic) {
       // A bar must start somewhere: half a decade below the shortest.
@@ -211,6 +381,14 @@
       initial: spread(values) > 60 ? "log" : "linear" };
   }
 
-  lf.draw = { axis, value_axis, tooltip, base_options, line, bars, amount_bars, simple_bars,
-    runs_at, scale_toggle, spread };
+  // What charts with lines have in common beside their axes.
+  function named_lines(view, sets, plugins, scales, extra) {
+    return base_options({ end_labels: { color: view.theme.ink }, ...plugins }, scales,
+      { layout: { padding: { right: end_room(sets), top: 6 } }, ...extra });
+  }
+
+  Chart.register(lf.texts, lf.value_labels, lf.end_labels, lf.inner_labels, lf.guide);
+
+  lf.draw = { axis, placed_axis, value_axis, filled_range, tooltip, base_options, line, named_lines, line_height, bars,
+    amount_bars, simple_bars, bar_style, best_first, runs_at, scale_toggle, spread, owns, write };
 })(lockflight);
