@@ -21,9 +21,8 @@ std::string page_of(std::string_view body, slots values,
   const auto part = [](std::string_view name) { return part_named(page_parts(), name); };
   values["style"] = part("style");
   values["chart_js"] = part("chart_js");
-  values["data_script"] = part("report_data");
-  values["draw_script"] = part("report_draw");
-  values["controls_script"] = part("report_controls");
+  for (const char* const script : {"data", "labels", "draw", "controls"})
+    values[fmt::format("{}_script", script)] = part(fmt::format("report_{}", script));
   values["chart_js_licence"] = escape_html(part("chart_js_licence"));
   values["own"] = escape_html(joined(own_locks, " "));
   values.try_emplace("own_style");

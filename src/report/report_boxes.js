@@ -3,10 +3,11 @@
 "use strict";
 
 (function (lf) {
-  const { value_axis, bars, best_first, runs_at, bar_style, scale_toggle, owns, write } = lf.draw;
+  const { value_axis, bars, best_first, runs_at, bar_style, scale_toggle, owns } = lf.draw;
+  const { write } = lf.labels;
 
   // The medians' marks and numbers, and the lines to the 99th percentiles.
-  lf.medians = {
+  const medians = {
     id: "medians",
     afterDatasetsDraw(chart, _, options) {
       if (!options.format) return;
@@ -39,7 +40,7 @@
       ctx.restore();
     },
   };
-  Chart.register(lf.medians);
+  Chart.register(medians);
 
   function in_words({ p25, p50, p75, p99 }) {
     const relative = p50 > 0 ? `, ${lf.rounded((p75 - p25) / p50)} of the median` : "";
@@ -48,14 +49,16 @@
   }
 
   const numbers_of = ({ whiskers, stats }) => stats.flatMap((one) =>
-    (one ? [one.p25, one.p50, one.p75, ...(whiskers ? [one.p99] : [])] : [])).filter((us) => us > 0);
+    (one ? [one.p25, one.p50, one.p75, ...(whiskers ? [one.p99] : [])] : []))
+    .filter((us) => us > 0);
 
   // `sets` have `stats`, one for each row, and everything else of a dataset but its data.
   function boxes(view, rows, sets, { log, free, what }) {
     const numbers = sets.flatMap(numbers_of);
     const least = log && numbers.length ? Math.min(...numbers) / 1.5 : 0;
     for (const set of sets) {
-      set.data = set.stats.map((one) => one && [Math.max(one.p25, least), Math.max(one.p75, least)]);
+      set.data = set.stats.map((one) => one &&
+        [Math.max(one.p25, least), Math.max(one.p75, least)]);
     }
     const value = value_axis(view, `latency${log ? ", logarithmic" : ""}`, log, lf.duration,
       log && numbers.length ? { min: least, max: 1.3 * Math.max(...numbers) } : {});

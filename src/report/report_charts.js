@@ -4,8 +4,9 @@
 "use strict";
 
 (function (lf) {
-  const { axis, value_axis, tooltip, base_options, line, line_height, amount_bars, simple_bars,
-    best_first, runs_at, scale_toggle } = lf.draw;
+  const { axis, value_axis, tooltip, base_options, line, amount_bars, simple_bars, best_first,
+    runs_at, scale_toggle } = lf.draw;
+  const { line_height } = lf.labels;
   const { all_runs } = lf;
 
   const network_parts = [

@@ -1,9 +1,9 @@
-// The elements of charts: colours, axes, lines, bars, and our own additions to Chart.js.
+// The elements of charts: colours, axes, lines and bars.
 "use strict";
 
 (function (lf) {
+  const { text_size, text_width, shortened, end_room } = lf.labels;
   const shapes = ["circle", "rect", "triangle", "rectRot"];
-  const text_size = 11.5;
 
   const own = new Set((document.documentElement.dataset.own || "").split(" "));
   // True for a lock of the project itself, which the page highlights.
@@ -127,145 +127,8 @@
     };
   }
 
-  // ---- text in the charts ----------------------------------------------------------------------
-
-  // All text that a plugin writes, with its place: chart.texts is what the page's tests look at.
-  function write(chart, text, x, y, { color, bold, halo }) {
-    const { ctx } = chart;
-    ctx.font = `${bold ? "bold " : ""}${text_size}px ${Chart.defaults.font.family}`;
-    ctx.textBaseline = "middle";
-    if (halo) {
-      ctx.strokeStyle = halo;
-      ctx.lineWidth = 4;
-      ctx.lineJoin = "round";
-      ctx.strokeText(text, x, y);
-    }
-    ctx.fillStyle = color;
-    ctx.fillText(text, x, y);
-    chart.texts.push({ text, left: x, right: x + ctx.measureText(text).width, middle: y });
-  }
-
-  lf.texts = { id: "texts", beforeDraw(chart) { chart.texts = []; } };
-
-  const measured = document.createElement("canvas").getContext("2d");
-  function text_width(text) {
-    measured.font = `bold ${text_size}px ${Chart.defaults.font.family}`;
-    return measured.measureText(text).width;
-  }
-
-  const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
-
-  // Moves labels apart that would overlap. Those that touch form a block around the middle of their
-  // places, within the chart.
-  const label_height = 14;
-  function spread_labels(labels, top, bottom) {
-    labels.sort((a, b) => a.y - b.y);
-    const blocks = [];
-    const start_of = ({ ones, sum }) => Math.max(top,
-      Math.min(sum / ones.length, bottom - label_height * (ones.length - 1)));
-    for (const one of labels) {
-      let block = { ones: [one], sum: one.y };
-      for (let before = blocks[blocks.length - 1]; before &&
-          start_of(before) + label_height * before.ones.length > start_of(block);
-        before = blocks[blocks.length - 1]) {
-        blocks.pop();
-        // The sum is of the places that the labels would give to the first of the block.
-        block = { ones: [...before.ones, ...block.ones],
-          sum: before.sum + block.sum - label_height * before.ones.length * block.ones.length };
-      }
-      blocks.push(block);
-    }
-    for (const block of blocks) {
-      block.ones.forEach((one, i) => { one.at = start_of(block) + label_height * i; });
-    }
-  }
-
-  const drawn_lines = (chart) => chart.getSortedVisibleDatasetMetas()
-    .map((meta) => ({ meta, set: chart.data.datasets[meta.index] }))
-    .filter(({ meta, set }) => meta.data.length && set.showLine !== false);
-
-  // The names of the lines: at their ends, in a column to the right of the chart.
-  lf.end_labels = {
-    id: "end_labels",
-    afterDatasetsDraw(chart, _, options) {
-      if (!options.color) return;
-      const { ctx, chartArea: area } = chart;
-      const labels = drawn_lines(chart).map(({ meta, set }) => {
-        const { x, y } = meta.data[meta.data.length - 1];
-        return { set, x, y };
-      });
-      spread_labels(labels, area.top + 4, area.bottom - 4);
-      ctx.save();
-      for (const { set, x, y, at } of labels) {
-        ctx.strokeStyle = set.borderColor;
-        ctx.lineWidth = 1;
-        ctx.beginPath();
-        ctx.moveTo(x + 6, y);
-        ctx.lineTo(area.right + 8, y);
-        ctx.lineTo(area.right + 20, at);
-        ctx.stroke();
-        write(chart, shortened(set.label), area.right + 24, at,
-          { color: options.color, bold: set.is_own });
-      }
-      ctx.restore();
-    },
-  };
-
-  // The room that the names at the ends of lines take beside the chart, and above each other.
-  const end_room = (sets) =>
-    32 + Math.max(0, ...sets.map(({ label }) => text_width(shortened(label))));
-  const line_height = (sets) => Math.max(340, 90 + 18 * sets.length);
-
-  // The names of lines that all rise from the bottom to the top: on the lines, each at another
-  // height, from the leftmost line to the rightmost one.
-  lf.inner_labels = {
-    id: "inner_labels",
-    afterDatasetsDraw(chart, _, options) {
-      if (!options.color) return;
-      const { ctx, chartArea: area } = chart;
-      const lines = drawn_lines(chart).sort((a, b) => a.meta.data[0].x - b.meta.data[0].x);
-      const step = (area.bottom - area.top - 16) / Math.max(1, lines.length);
-      const labels = lines.map(({ meta, set }, i) => ({ meta, set,
-        y: Math.max(area.bottom - 8 - step * (i + 0.5), meta.data[meta.data.length - 1].y) }));
-      spread_labels(labels, area.top + 8, area.bottom - 8);
-      ctx.save();
-      for (const { meta, set, at } of labels) {
-        const above = meta.data.find(({ y }) => y <= at) || meta.data[meta.data.length - 1];
-        const text = shortened(set.label);
-        const x = Math.min(above.x + 7, chart.width - text_width(text) - 4);
-        write(chart, text, x, at, { color: options.color, bold: set.is_own, halo: options.halo });
-      }
-      ctx.restore();
-    },
-  };
-
-  // Ends of the bars, in words: the eye need not travel to the axis. A stack has one amount.
-  lf.value_labels = {
-    id: "value_labels",
-    afterDatasetsDraw(chart, _, options) {
-      if (!options.format) return;
-      chart.ctx.save();
-      for (let i = 0; i < chart.data.labels.length; ++i) {
-        const ends = new Map();
-        for (const meta of chart.getSortedVisibleDatasetMetas()) {
-          const dataset = chart.data.datasets[meta.index];
-          if (dataset.stack === "aside" || (dataset.data[i] ?? null) === null) continue;
-          const end = ends.get(dataset.stack) || { total: 0, x: 0, y: meta.data[i].y };
-          end.total += dataset.data[i];
-          end.x = Math.max(end.x, meta.data[i].x);
-          ends.set(dataset.stack, end);
-        }
-        for (const { total, x, y } of ends.values()) {
-          write(chart, options.format(total), x + 6, y,
-            { color: options.color, bold: options.own[i] });
-        }
-      }
-      chart.ctx.restore();
-    },
-  };
-
   // A line at the value that the other charts show.
-  lf.guide = {
+  const guide = {
     id: "guide",
     beforeDatasetsDraw(chart, _, options) {
       if (!Number.isFinite(options.at)) return;
@@ -282,11 +145,14 @@
     },
   };
 
-  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets; as many
-  // of them as `options.abreast` says stand below each other in a row.
+  Chart.register(guide);
+
   const row_height = (rows, abreast) =>
     (abreast > 1 ? 17 * abreast + 8 : rows > 12 ? 23 : 30);
+  const owns = (rows) => rows.map(({ one }) => lf.is_own(one.lock));
 
+  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets; as many
+  // of them as `options.abreast` says stand below each other in a row.
   function bars(view, rows, sets, value, options) {
     const labels = rows.map(({ one }) => one.label);
     const room = options.room || 54;
@@ -317,8 +183,6 @@
       ),
     };
   }
-
-  const owns = (rows) => rows.map(({ one }) => lf.is_own(one.lock));
 
   // Bars that show one amount each, or its parts, with the amount at their ends.
   function amount_bars(view, rows, sets, value, options) {
@@ -355,17 +219,19 @@
   const runs_at = (view) => view.shown.flatMap((one) =>
     lf.runs_with(view.group, one, view.picked, []).map((run) => ({ one, run })));
 
+  // A bar on a logarithmic scale must start somewhere: half a decade below the shortest.
+  function bar_start(values) {
+    const positive = values.filter((value) => value > 0);
+    return positive.length ? { min: Math.min(...positive) / 3 } : {};
+  }
+
   function simple_bars(view, get, title, logarithmic, options) {
     const rows = best_first(runs_at(view).filter(({ run }) => get(run) !== null),
       ({ run }) => get(run), options.least);
     const set = { label: options.what, data: rows.map(({ run }) => get(run)),
       ...bar_style(view, rows) };
-    const extra = options.max ? { max: options.max } : {};
-    if (logarithmic) {
-      // A bar must start somewhere: half a decade below the shortest.
-      const positive = set.data.filter((value) => value > 0);
-      if (positive.length) extra.min = Math.min(...positive) / 3;
-    }
+    const extra = { ...(options.max ? { max: options.max } : {}),
+      ...(logarithmic ? bar_start(set.data) : {}) };
     return amount_bars(view, rows, [set],
       value_axis(view, title, logarithmic, options.axis_format || options.format, extra),
       options);
@@ -387,8 +253,7 @@
       { layout: { padding: { right: end_room(sets), top: 6 } }, ...extra });
   }
 
-  Chart.register(lf.texts, lf.value_labels, lf.end_labels, lf.inner_labels, lf.guide);
-
-  lf.draw = { axis, placed_axis, value_axis, filled_range, tooltip, base_options, line, named_lines, line_height, bars,
-    amount_bars, simple_bars, bar_style, best_first, runs_at, scale_toggle, spread, owns, write };
+  lf.draw = { axis, placed_axis, value_axis, filled_range, tooltip, base_options, line, named_lines,
+    bars, amount_bars, simple_bars, bar_style, bar_start, best_first, runs_at, scale_toggle, spread,
+    owns };
 })(lockflight);

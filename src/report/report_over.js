@@ -4,8 +4,9 @@
 "use strict";
 
 (function (lf) {
-  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines, line_height,
-    amount_bars, simple_bars, bar_style, best_first, runs_at, scale_toggle, spread } = lf.draw;
+  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines, amount_bars,
+    simple_bars, bar_style, bar_start, best_first, runs_at, scale_toggle, spread } = lf.draw;
+  const { line_height } = lf.labels;
 
   const different = (values) => new Set(values).size;
 
@@ -142,9 +143,8 @@
     });
     const frame = over_frame(view, x, measure, free, drawn);
     const log = view.pick.scale === "log";
-    const positive = sets.flatMap(({ data }) => data).filter((value) => value > 0);
     const value = value_axis(view, measure.axis, log, measure.tick || measure.text,
-      log && positive.length ? { min: Math.min(...positive) / 3 } : {});
+      log ? bar_start(sets.flatMap(({ data }) => data)) : {});
     return {
       ...amount_bars(view, drawn, sets, value, { what: frame.title, format: measure.text,
         abreast: 2, room: 62 }),
@@ -199,7 +199,7 @@
   }
 
   lf.over_charts = function (group) {
-    const what = lf.timed(group) || "One line a lock";
+    const what = lf.timed(group) || "By lock";
     const axes = [contention_axis,
       ...group.pickers.filter(({ key }) => key !== "procs").map(setting_axis),
       ...lf.distinct(group.series.flatMap((one) => one.fields.map(([name]) => name)))

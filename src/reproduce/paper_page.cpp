@@ -81,27 +81,42 @@ std::string ours(const outcome& o) {
   return text;
 }
 
+std::string remark_in_html(const outcome& o) {
+  const std::string remark = escape_html(remark_of(o));
+  if (!o.holds() && o.of->because)
+    return fmt::format("<span class=\"cause\">{}</span> {}", to_string(*o.of->because), remark);
+  if (o.holds() && !o.of->missed.empty())
+    return "It holds, though its file says why it is missed. " + remark;
+  return remark;
+}
+
+/// A claim's row without its remark.
 std::string row_of(const outcome& o) {
   const claim& c = *o.of;
   const char* const shown[] = {"✓ holds", "✗ misses", "? undecided"};
   const char* const classes[] = {"", " class=\"missed\"", " class=\"missed undecided\""};
-  std::string remark = escape_html(remark_of(o));
-  if (!o.holds() && c.because)
-    remark = fmt::format("<span class=\"cause\">{}</span> {}", to_string(*c.because), remark);
-  else if (o.holds() && !c.missed.empty())
-    remark = "It holds, though its file says why it is missed. " + remark;
   return fmt::format(
       "<tr id=\"{0}-{1}\"{2}><td class=\"verdict-cell\">{3}</td>"
       "<td class=\"words\">{4}<small>{5} · <code>{1}</code>{6}</small></td>"
-      "<td class=\"num\">{7}</td><td class=\"num\">{8}</td><td class=\"words\">{9}</td></tr>\n",
+      "<td class=\"num\">{7}</td><td class=\"num\">{8}</td>",
       escape_html(c.paper), escape_html(c.id), classes[static_cast<std::size_t>(o.said)],
       shown[static_cast<std::size_t>(o.said)], escape_html(c.what), escape_html(c.where),
-      c.calibrated ? " · calibrated" : "", escape_html(theirs(c)), ours(o), remark);
+      c.calibrated ? " · calibrated" : "", escape_html(theirs(c)), ours(o));
 }
 
+/// Claims with the same remark that follow each other share its cell.
 std::string table_of(const std::vector<const outcome*>& outcomes, const std::string& title) {
   std::string rows;
-  for (const outcome* const o : outcomes) rows += row_of(*o);
+  for (std::size_t i = 0; i < outcomes.size();) {
+    const std::string remark = remark_in_html(*outcomes[i]);
+    std::size_t end = i + 1;
+    while (end < outcomes.size() && !remark.empty() && remark_in_html(*outcomes[end]) == remark)
+      ++end;
+    rows += row_of(*outcomes[i]) +
+            fmt::format("<td class=\"words\"{}>{}</td></tr>\n",
+                        end - i == 1 ? "" : fmt::format(" rowspan=\"{}\"", end - i), remark);
+    for (++i; i < end; ++i) rows += row_of(*outcomes[i]) + "</tr>\n";
+  }
   return framed_table(
       title, " class=\"verdicts\"",
       fmt::format("<thead><tr><th>Verdict</th><th>What the paper says</th><th class=\"num\">Paper"
@@ -236,17 +251,28 @@ std::string charts_of(const std::vector<group>& groups, const reproduction& page
       cards);
 }
 
+/// The claims that miss by a cause, those with the same remark together.
+std::vector<const outcome*> missed_by(const std::optional<cause>& why, const reproduction& page) {
+  std::vector<const outcome*> left;
+  for (const outcome& o : page.claims)
+    if (!o.holds() && o.of->because == why) left.push_back(&o);
+  for (auto at = left.begin(); at != left.end();) {
+    const std::string remark = remark_of(**at);
+    at = std::stable_partition(at, left.end(),
+                               [&](const outcome* o) { return remark_of(*o) == remark; });
+  }
+  return left;
+}
+
 /// The claims that do not hold, those of a cause together.
 std::string section_of_missed(const reproduction& page) {
   std::vector<const outcome*> missed;
   std::string causes;
   for (const std::optional<cause>& why : all_causes()) {
-    const std::size_t before = missed.size();
-    for (const outcome& o : page.claims)
-      if (!o.holds() && o.of->because == why) missed.push_back(&o);
-    if (missed.size() == before) continue;
-    causes +=
-        fmt::format("{}{} {}", causes.empty() ? "" : " · ", said(why).name, missed.size() - before);
+    const std::vector<const outcome*> some = missed_by(why, page);
+    if (some.empty()) continue;
+    missed.insert(missed.end(), some.begin(), some.end());
+    causes += fmt::format("{}{} {}", causes.empty() ? "" : " · ", said(why).name, some.size());
   }
   if (missed.empty()) return "";
   return fmt::format(

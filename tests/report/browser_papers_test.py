@@ -130,7 +130,7 @@ class Papers(Page):
         self.assertEqual(self.chart("over-contention", POINTS), wanted)
         title, caption, label, axes = self.about("over-contention")
         self.assertEqual(title, "Throughput over contention")
-        self.assertEqual(caption, "One line a lock, at 16 ranks")
+        self.assertEqual(caption, "By lock, at 16 ranks")
         self.assertIn("at 93.3", label)
         self.assertEqual(axes, ["contention, 1 − locks / clients", "operations per second"])
         self.press("[data-chart=over-contention] button", "median")
@@ -145,7 +145,7 @@ class Papers(Page):
         self.open_contention(bench, CHARTS_PER_GROUP + 1)
         self.assertEqual(self.chart("over-contention", POINTS)[0][1],
                          [[run["contention"], run["throughput_ops_s"]] for run in bench["runs"]])
-        self.assertEqual(self.about("over-contention")[1], "One line a lock, all numbers of ranks")
+        self.assertEqual(self.about("over-contention")[1], "By lock, all numbers of ranks")
 
     @in_long_runs
     def test_contention_along_the_hold_time(self):
@@ -156,7 +156,7 @@ class Papers(Page):
                                  if run["lock"] == lock and run["locks"] == size]
         lines = dict(self.chart("over-hold_us", POINTS))
         self.assertEqual(lines, {lock: at(lock, 1) for lock in ("d-mcs", "spin")})
-        self.assertEqual(self.about("over-hold_us")[1], "One line a lock, at 16 ranks, 1 lock")
+        self.assertEqual(self.about("over-hold_us")[1], "By lock, at 16 ranks, 1 lock")
         # What is picked moves the other charts.
         self.press(".pick button", "5")
         lines = dict(self.chart("over-hold_us", POINTS))

@@ -106,6 +106,15 @@ TEST_F(Page, MissesAreListedByTheirCause) {
   EXPECT_LT(text.find("<tr id=\"some-close\""), text.find("<tr id=\"some-unmeasured\""));
 }
 
+TEST_F(Page, MissesWithTheSameRemarkShareItsCell) {
+  of_.claims[1].because = cause::model;
+  reproduction all = made();
+  all.claims[1].why = "The model lacks a cost.";
+  const std::string text = page_of_paper(of_, all);
+  EXPECT_EQ(occurrences(text, "<td class=\"words\" rowspan=\"2\">"), 1u);
+  EXPECT_EQ(occurrences(text, "<tr id=\"some-"), 3u);
+}
+
 TEST_F(Page, TheIndexLeadsToThePages) {
   const pages_beside beside{.index = "all.html", .pages = {{"some", "all-some.html"}}};
   const std::string index = page_of_index({of_}, made(), beside);

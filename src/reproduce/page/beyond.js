@@ -3,7 +3,7 @@
 "use strict";
 
 (function (lf) {
-  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines, line_height } = lf.draw;
+  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines } = lf.draw;
   const { beyond = [] } = JSON.parse(document.getElementById("results").textContent);
   // All charts share a legend: a lock has the same colour in each.
   const locks = lf.distinct(beyond.map((row) => row.lock));
@@ -44,7 +44,7 @@
     const rows = rows_of(card);
     if (!rows.length) return;
     lf.add_chart(card, { names: locks, type: "line",
-      height: line_height(locks),
+      height: lf.labels.line_height(locks),
       label: `${lf.title_of(card)}, operations a second over the ranks; the numbers are in the ` +
         "table below",
       build: (view) => {

@@ -3,7 +3,8 @@
 "use strict";
 
 (function (lf) {
-  const { axis, placed_axis, value_axis, tooltip, base_options, line, named_lines } = lf.draw;
+  const { axis, placed_axis, value_axis, tooltip, base_options, line, named_lines, bar_start,
+    spread } = lf.draw;
   const { claims = [], figures = [] } = JSON.parse(document.getElementById("results").textContent);
   const rounded = lf.rounded;
 
@@ -90,12 +91,11 @@
   }
 
   function bar_options(view, rows) {
-    const positive = rows.flatMap((row) => [row.paper_value, row.ours]).filter((v) => v > 0);
-    const spread = positive.length ? Math.max(...positive) / Math.min(...positive) : 1;
+    const values = rows.flatMap((row) => [row.paper_value, row.ours]);
+    const logarithmic = spread(values) > 30;
     const unit = rows[0].unit === "x" ? "times" : rows[0].unit;
-    const value = value_axis(view, unit, spread > 30, rounded);
-    // A bar must start somewhere.
-    if (spread > 30) value.min = Math.min(...positive) / 2;
+    const value = value_axis(view, unit, logarithmic, rounded,
+      logarithmic ? bar_start(values) : {});
     return base_options(
       {
         value_labels: { format: rounded, color: view.theme.ink, own: [] },
@@ -122,7 +122,7 @@
     const rows = claims.filter((row) => row.group === card.dataset.group &&
       row.unit === card.dataset.unit && row.ours !== null)
       .sort((a, b) => (a.verdict === "holds") - (b.verdict === "holds"));
-    lf.add_chart(card, { names, type: "bar", height: 70 + 32 * rows.length,
+    lf.add_chart(card, { names, type: "bar", height: 70 + 28 * rows.length,
       label: rows.map((row) => `${row.id}: paper ${row.relation || ""} ` +
         `${rounded(row.paper_value)}, ours ${rounded(row.ours)} ${row.unit}`).join("; "),
       build: (view) => ({
