@@ -247,7 +247,7 @@
       initial: spread(values) > 60 ? "log" : "linear" };
   }
 
-  // What charts with lines have in common beside their axes.
+  // The options that all charts with lines share, beside their axes.
   function named_lines(view, sets, plugins, scales, extra) {
     return base_options({ end_labels: { color: view.theme.ink }, ...plugins }, scales,
       { layout: { padding: { right: end_room(sets), top: 6 } }, ...extra });

@@ -31,7 +31,7 @@
 
   const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
 
-  // Moves labels apart that would overlap. Those that touch form a block around the middle of their
+  // Moves labels apart that would overlap. Labels that touch form a block around the middle of their
   // places, within the chart.
   const label_height = 14;
   function spread_labels(labels, top, bottom) {

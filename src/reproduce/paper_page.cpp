@@ -180,7 +180,7 @@ std::string verdicts_of(const group& g) {
   if (const std::size_t others = counted.all - counted.held; others > 0)
     text += fmt::format("{}<a class=\"missed\" href=\"#missed\">✗ {} {} not</a>",
                         text.empty() ? "" : ", ", others, others == 1 ? "does" : "do");
-  return fmt::format("<p class=\"note\">{} here: {}</p>", title_of(g), text);
+  return fmt::format("<p class=\"note\">{}: {}</p>", title_of(g), text);
 }
 
 /// A chart: `attributes` say what the script draws; the rest is HTML.

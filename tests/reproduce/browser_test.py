@@ -45,7 +45,7 @@ class Reproduced(browser.Page):
               (canvas) => Chart.getChart(canvas).data.datasets.length)""")
         self.assertGreater(len(curves), 3)
         self.assertTrue(all(n > 0 for n in curves), curves)
-        # What does not hold comes first, then the charts, two abreast.
+        # The claims that do not hold come first, then the charts, two abreast.
         self.assertEqual(self.script(
             "return [...document.querySelectorAll('main > section')].map((one) => one.id)"),
             ["missed", "charts", "held"])

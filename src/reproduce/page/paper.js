@@ -117,7 +117,7 @@
     );
   }
 
-  // What does not hold comes first.
+  // Claims that do not hold come first.
   function draw_bars(card) {
     const rows = claims.filter((row) => row.group === card.dataset.group &&
       row.unit === card.dataset.unit && row.ours !== null)
