@@ -77,13 +77,30 @@ std::ofstream open_trace(const std::string& path) {
   return out;
 }
 
-void write_trace(std::ofstream& out, const job& what, const run_results& results) {
+/// Returns a sentence if ranks had more events than the trace has room for, else nothing.
+std::string write_trace(std::ofstream& out, const job& what, const run_results& results) {
   std::vector<std::span<const fabric::trace_event>> of_rank;
-  for (rma::rank_t r = 0; r < what.plan.machine.ranks(); ++r)
-    of_rank.push_back(results.trace_room(r).first(results.of(r).trace_used));
+  int full = 0;
+  std::uint64_t first_end_ns = UINT64_MAX;
+  std::uint64_t start_ns = UINT64_MAX;
+  for (rma::rank_t r = 0; r < what.plan.machine.ranks(); ++r) {
+    const auto events = results.trace_room(r).first(results.of(r).trace_used);
+    of_rank.push_back(events);
+    if (events.empty()) continue;
+    start_ns = std::min(start_ns, events.front().at_ns);
+    if (events.size() < results.trace_room(r).size()) continue;
+    ++full;
+    first_end_ns = std::min(first_end_ns, events.back().at_ns);
+  }
   fabric::write_chrome_trace(out, of_rank, what.lock->about.name);
   out.flush();
   if (!out) throw std::system_error(errno, std::generic_category(), "writing the trace");
+  if (full == 0) return "";
+  return fmt::format(
+      "the trace has room for {} events of a rank; it lacks the rest of {} of {} ranks, the first "
+      "from {:.3g} ms on (a shorter run fits: --ops)",
+      results.trace_room(0).size(), full, of_rank.size(),
+      static_cast<double>(first_end_ns - start_ns) / 1e6);
 }
 
 /// Runs a job together with the other processes of the launch. Rank 0 gets the results and watches
@@ -149,7 +166,8 @@ nlohmann::json run_simulated(const request& what, const std::function<void()>& w
   return to_json(now, what.fabric, results, sim_clock::base);
 }
 
-nlohmann::json run(const request& what, const progress_callback& watch) {
+nlohmann::json run(const request& what, const progress_callback& watch,
+                   const remark_callback& remark) {
   const std::vector<job> jobs = jobs_of(what);
   for (const job& one : jobs) check_memory(one);
   launch* const launched = launch_of(what.fabric);
@@ -165,7 +183,9 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
     if (results == nullptr) continue;
     const bool simulated = now.plan.profile != nullptr;
     runs.push_back(to_json(now, what.fabric, *results, simulated ? sim_clock::base : clock.base()));
-    if (trace.is_open()) write_trace(trace, now, *results);
+    if (!trace.is_open()) continue;
+    const std::string lacks = write_trace(trace, now, *results);
+    if (!lacks.empty() && remark) remark(lacks);
   }
   nlohmann::json all{
       {"lockflight", LOCKFLIGHT_VERSION}, {"host", host_facts(clock)}, {"runs", std::move(runs)}};

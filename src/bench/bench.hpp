@@ -93,9 +93,14 @@ using progress_callback = std::function<void(const progress&)>;
 /// Throws bad_request unless `run` could carry out the request.
 void validate(const request& what);
 
-/// Carries out the comparison and returns {"lockflight", "host", "runs"}. Throws bad_request,
-/// shm::rank_failed or std::system_error.
-[[nodiscard]] nlohmann::json run(const request& what, const progress_callback& watch = nullptr);
+/// A sentence about what the results do not contain.
+using remark_callback = std::function<void(const std::string&)>;
+
+/// Carries out the comparison and returns {"lockflight", "host", "runs"}. `remark` hears of a trace
+/// that did not have room for the whole run. Throws bad_request, shm::rank_failed or
+/// std::system_error.
+[[nodiscard]] nlohmann::json run(const request& what, const progress_callback& watch = nullptr,
+                                 const remark_callback& remark = nullptr);
 
 /// Carries out the one run of a request on a simulated machine and returns it as one of "runs"
 /// above. Before it starts, `admit` is called with the bytes of memory that it will take, about;
@@ -115,6 +120,9 @@ struct lock_row {
 
 /// Every lock that can be run, in the order of the lock table.
 [[nodiscard]] const std::vector<lock_row>& lock_table();
+
+/// The names of the project's own locks, which come from no paper.
+[[nodiscard]] std::vector<std::string> own_locks();
 
 /// The known workloads and what each measures, for help and errors.
 struct workload_row {

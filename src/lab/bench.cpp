@@ -66,7 +66,7 @@ void write_files(outputs& to, const nlohmann::json& result, console& out) {
     say(*to.json);
   }
   if (to.html) {
-    to.html->commit(report::render_html(result));
+    to.html->commit(report::render_html(result, bench::own_locks()));
     say(*to.html);
   }
   if (to.trace) {
@@ -82,16 +82,22 @@ int run_bench(const arguments& given, console& out) {
   if (files.trace) request.trace = files.trace->temporary();
 
   nlohmann::json result;
+  std::string remark;
   {
     progress_line line;
-    result = bench::run(request,
-                        [&](const bench::progress& p) { line.show(describe(p, line.seconds())); });
+    result = bench::run(
+        request, [&](const bench::progress& p) { line.show(describe(p, line.seconds())); },
+        [&](const std::string& said) { remark = said; });
   }
   if (files.json_on_standard_output)
     out.line(result.dump(2));
   else
     print_bench(out, result);
   write_files(files, result, out);
+  if (!remark.empty())
+    std::fputs(
+        fmt::format("lockflight bench: --trace {}: {}\n", files.trace->path(), remark).c_str(),
+        stderr);
   const std::string broken = violations_in(result);
   if (broken.empty()) return 0;
   out.finish();  // the table comes before the messages about it
@@ -105,7 +111,8 @@ std::vector<option> bench_options() {
   all.push_back(
       {.name = "--trace",
        .value = "FILE",
-       .what = "write a Chrome trace of when each rank waited and held, for ui.perfetto.dev",
+       .what = "write a Chrome trace of when each rank waited and held, at most 100 MB, for the "
+               "viewer Perfetto (ui.perfetto.dev)",
        .completes = files});
   all.push_back({.name = "--json",
                  .value = "FILE|-",

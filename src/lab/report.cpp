@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench.hpp"
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
 #include "tool/console.hpp"
@@ -21,7 +22,7 @@ usage_error explain(const std::string& path, std::string message) {
 
 std::string page_from(const std::string& path) {
   try {
-    return report::render_html(report::parse_file(path));
+    return report::render_html(report::parse_file(path), bench::own_locks());
   } catch (const report::bad_input& e) {
     throw explain(path, e.what());
   }

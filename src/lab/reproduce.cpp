@@ -390,9 +390,8 @@ command reproduce_command() {
                    .completes = files},
                   {.name = "--html",
                    .value = "FILE",
-                   .what =
-                       "write a page with a chart for each figure and the claims below it; with "
-                       "all, an index, and beside it FILE-rma and so on",
+                   .what = "write a page with the claims and a chart for each figure; with "
+                           "all, an index, and beside it FILE-rma and so on",
                    .completes = files}},
       .terms = paper_glossary,
       .examples = {{"lockflight reproduce fx100", "measure the claims of one paper"},

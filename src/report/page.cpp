@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/joined.hpp"
+
 namespace lockflight::report {
 
 std::string_view part_named(const std::vector<page_part>& parts, std::string_view name) {
@@ -14,13 +16,15 @@ std::string_view part_named(const std::vector<page_part>& parts, std::string_vie
   return at->text;
 }
 
-std::string page_of(std::string_view body, slots values) {
+std::string page_of(std::string_view body, slots values,
+                    const std::vector<std::string>& own_locks) {
   const auto part = [](std::string_view name) { return part_named(page_parts(), name); };
   values["style"] = part("style");
   values["chart_js"] = part("chart_js");
-  values["data_script"] = part("report_data");
-  values["draw_script"] = part("report_draw");
+  for (const char* const script : {"data", "labels", "draw", "controls"})
+    values[fmt::format("{}_script", script)] = part(fmt::format("report_{}", script));
   values["chart_js_licence"] = escape_html(part("chart_js_licence"));
+  values["own"] = escape_html(joined(own_locks, " "));
   values.try_emplace("own_style");
   for (const char* const name : {"head", "brand", "foot", "scripts"}) {
     std::string filled_part = filled(part(name), values);
@@ -29,6 +33,14 @@ std::string page_of(std::string_view body, slots values) {
     values[name] = std::move(filled_part);
   }
   return filled(body, values);
+}
+
+std::string banner(std::string_view state, std::string_view mark, const std::string& headline,
+                   const std::string& detail) {
+  return fmt::format(
+      "<div class=\"verdict {}\" role=\"{}\"><span class=\"mark\" aria-hidden=\"true\">{}</span>"
+      "<p><strong>{}</strong> <span>{}</span></p></div>",
+      state, state == "bad" ? "alert" : "status", mark, escape_html(headline), escape_html(detail));
 }
 
 }  // namespace lockflight::report

@@ -23,9 +23,15 @@ struct page_part {
 /// The files of this folder, and the charting library. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<page_part>& page_parts();
 
-/// Fills a page's template, in which {{head}}, {{brand}}, {{foot}} and {{scripts}} (charting, and
-/// reading and drawing a run) are the common parts. Besides its own slots the template needs
-/// `title`, `about` and `version`, as HTML; `own_style` is added to the style.
-[[nodiscard]] std::string page_of(std::string_view body, slots values);
+/// Fills a page's template, in which {{head}}, {{brand}}, {{foot}} and {{scripts}} (charting,
+/// reading and drawing a run, and controls) are the common parts. Besides its own slots the
+/// template needs `title`, `about` and `version`, as HTML; `own_style` is added to the style. The
+/// charts highlight the project's own locks.
+[[nodiscard]] std::string page_of(std::string_view body, slots values,
+                                  const std::vector<std::string>& own_locks);
+
+/// The line at the top of a page that says whether all is well: `state` is "good", "bad" or "none".
+[[nodiscard]] std::string banner(std::string_view state, std::string_view mark,
+                                 const std::string& headline, const std::string& detail);
 
 }  // namespace lockflight::report

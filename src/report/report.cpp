@@ -67,14 +67,6 @@ std::string summary(const json& runs) {
   return out;
 }
 
-std::string banner(std::string_view state, std::string_view mark, const std::string& headline,
-                   const std::string& detail) {
-  return fmt::format(
-      "<div class=\"verdict {}\" role=\"{}\"><span class=\"mark\" aria-hidden=\"true\">{}</span>"
-      "<p><strong>{}</strong> <span>{}</span></p></div>",
-      state, state == "bad" ? "alert" : "status", mark, escape_html(headline), escape_html(detail));
-}
-
 std::string verdict(const json& runs) {
   if (runs.empty()) return banner("none", "–", "No runs.", "This document holds no measurement.");
   double seen = 0;
@@ -110,6 +102,17 @@ std::string losses(const json& bench) {
 std::string unwitnessed(const json& bench) {
   const std::string what = unwitnessed_in(bench);
   return what.empty() ? "" : banner("none", "!", "Not checked across hosts.", what);
+}
+
+/// Names the project's own locks among the runs, which the page highlights.
+std::string own_note(const json& runs, const std::vector<std::string>& own_locks) {
+  std::vector<std::string> here = distinct(runs, "lock");
+  std::erase_if(here, [&](const std::string& lock) { return !is_in(own_locks, lock); });
+  if (here.empty()) return "";
+  return fmt::format(
+      "<p class=\"note own-note\">lockflight's own {} <strong>{}</strong>: bold, and in colour "
+      "among plain bars.</p>",
+      here.size() == 1 ? "lock is" : "locks are", escape_html(listed(here)));
 }
 
 std::string fact(std::string label, const std::string& value) {
@@ -180,7 +183,7 @@ std::vector<std::string> losses_in(const json& bench) {
   return all;
 }
 
-std::string render_html(const json& bench) {
+std::string render_html(const json& bench, const std::vector<std::string>& own_locks) {
   validate(bench);
   const json& runs = bench.at("runs");
   const std::string what = summary(runs);
@@ -191,15 +194,17 @@ std::string render_html(const json& bench) {
   values["verdict"] = verdict(runs) + losses(bench) + unwitnessed(bench);
   values["facts"] = host_facts(bench);
   values["table_head"] = table_head();
-  values["table_body"] = table_body(runs);
+  values["table_body"] = table_body(runs, own_locks);
+  values["terms"] = table_terms();
+  values["own_note"] = own_note(runs, own_locks);
   values["run_count"] = counted(runs.size(), "run", "runs");
   values["bench_json"] = script_json(bench);
   values["about"] = "benchmark report";
-  for (const char* const script : {"over", "charts"})
+  for (const char* const script : {"boxes", "over", "charts"})
     values[fmt::format("{}_script", script)] =
         part_named(page_parts(), fmt::format("report_{}", script));
   values["page_script"] = part_named(page_parts(), "report");
-  return page_of(part_named(page_parts(), "template"), std::move(values));
+  return page_of(part_named(page_parts(), "template"), std::move(values), own_locks);
 }
 
 }  // namespace lockflight::report

@@ -36,7 +36,8 @@ std::vector<std::string> losses_in(const nlohmann::json& bench);
 /// "ranks 0 and 1, 2 cores", of one of a document's "hosts".
 [[nodiscard]] std::string host_in_words(const nlohmann::json& host);
 
-/// The page for a bench document. Validates it first, and throws as validate() does.
-std::string render_html(const nlohmann::json& bench);
+/// The page for a bench document; it highlights the project's own locks. Validates the document
+/// first, and throws as validate() does.
+std::string render_html(const nlohmann::json& bench, const std::vector<std::string>& own_locks);
 
 }  // namespace lockflight::report

@@ -3,6 +3,7 @@
 "use strict";
 
 (function (lf) {
+  const { element, segmented, chip, square } = lf;
   const root = document.documentElement;
   const bench = lf.load();
   const locks = lf.distinct(bench.runs.map((run) => run.lock));
@@ -10,65 +11,7 @@
   const cards = [];
   const drawn = new Set();  // canvases
 
-  function element(tag, properties, ...children) {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  }
-
   const template = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
-
-  // ---- small controls ----------------------------------------------------------------------
-
-  // Buttons of which one is pressed.
-  function segmented(label, options, initial, choose) {
-    const group = element("div", { className: "segmented" });
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", label);
-    const buttons = options.map(([value, text]) => {
-      const button = element("button", { type: "button", textContent: text });
-      button.onclick = () => { press(value); choose(value); };
-      group.append(button);
-      return [value, button];
-    });
-    function press(wanted) {
-      for (const [value, button] of buttons) {
-        button.setAttribute("aria-pressed", String(value === wanted));
-      }
-    }
-    press(initial);
-    return { group, press };
-  }
-
-  // A legend entry that switches its series or part off and on.
-  function chip(text, swatch, is_on, toggle) {
-    const button = element("button", { type: "button", className: "chip" }, swatch,
-      element("span", { textContent: text }));
-    const show = () => button.setAttribute("aria-pressed", String(is_on()));
-    button.onclick = () => { toggle(); show(); };
-    show();
-    return { button, show };
-  }
-
-  function square(color) {
-    const swatch = element("span", { className: "swatch" });
-    swatch.style.background = color;
-    return swatch;
-  }
-
-  // Colour and dash as the lines have them.
-  function stroke(style) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("viewBox", "0 0 26 10");
-    svg.setAttribute("class", "stroke");
-    svg.setAttribute("aria-hidden", "true");
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    path.setAttribute("d", "M1 5H25");
-    path.setAttribute("stroke", style.color);
-    path.setAttribute("stroke-dasharray", style.dash.join(" "));
-    svg.append(path);
-    return svg;
-  }
 
   // ---- charts ------------------------------------------------------------------------------
 
@@ -95,8 +38,8 @@
     };
   }
 
-  const what = ({ kind, section }) =>
-    (typeof kind.what === "function" ? kind.what(section.group) : kind.what);
+  const what = ({ kind, section, pick }) =>
+    (typeof kind.what === "function" ? kind.what(section.group, pick) : kind.what);
 
   function draw(card, theme) {
     const built = card.kind.build(make_view(card, theme));
@@ -185,10 +128,10 @@
 
   function add_lock_legend(section, theme) {
     const legend = section.node.querySelector(".legend");
-    section.chips = section.group.series.map((one) => {
-      const swatch = element("span", {}, stroke(theme.style(one)));
-      section.repaint.push((fresh) => swatch.replaceChildren(stroke(fresh.style(one))));
-      const made = chip(one.label, swatch, () => !hidden.has(one.label), () => {
+    const own_first = [...section.group.series]
+      .sort((a, b) => lf.is_own(b.lock) - lf.is_own(a.lock));
+    section.chips = own_first.map((one) => {
+      const made = lf.lock_chip(one, theme, () => !hidden.has(one.label), () => {
         if (!hidden.delete(one.label)) hidden.add(one.label);
         for (const other of sections) {
           for (const each of other.chips) each.show();
@@ -196,6 +139,7 @@
         }
         redraw();
       });
+      section.repaint.push(made.repaint);
       legend.append(made.button);
       return made;
     });
@@ -234,6 +178,7 @@
     heading.id = `${node.id}-title`;
     node.setAttribute("aria-labelledby", heading.id);
     node.querySelector(".what").textContent = group.facts.join(" · ");
+    node.querySelector(".about").textContent = group.about;
     add_lock_legend(section, theme);
     add_pickers(section);
     write_lead(section);
@@ -312,8 +257,7 @@
     redraw();
   }
 
-  Chart.register(lf.value_labels, lf.medians, lf.guide, drawn_counter);
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.register(drawn_counter);
 
   const sections = [];
   const theme = lf.read_theme(locks);

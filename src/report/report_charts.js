@@ -4,8 +4,9 @@
 "use strict";
 
 (function (lf) {
-  const { axis, value_axis, tooltip, base_options, line, amount_bars, simple_bars, runs_at,
-    scale_toggle } = lf.draw;
+  const { axis, value_axis, tooltip, base_options, line, amount_bars, simple_bars, best_first,
+    runs_at, scale_toggle } = lf.draw;
+  const { line_height } = lf.labels;
   const { all_runs } = lf;
 
   const network_parts = [
@@ -25,8 +26,11 @@
   const shown_parts = (view, parts) => parts.filter((part) => !view.off.has(part.key));
 
   function stacked(view, parts, title, options) {
-    const rows = runs_at(view).filter(({ run }) => run.ops > 0);
-    const sets = shown_parts(view, parts).map((part) =>
+    const shown = shown_parts(view, parts);
+    const main = shown.filter((part) => part.stack !== "aside");
+    const rows = best_first(runs_at(view).filter(({ run }) => run.ops > 0),
+      ({ run }) => main.reduce((sum, part) => sum + part.get(run), 0) / run.ops, options.least);
+    const sets = shown.map((part) =>
       part_set(view, part.label, part.color(view.theme),
         rows.map(({ run }) => part.get(run) / run.ops), part.stack));
     const value = value_axis(view, title, false, options.axis_format || lf.rounded);
@@ -58,9 +62,9 @@
     return y;
   }
 
-  function latency(view) {
+  function distribution(view) {
     const side = view.pick.side || "all";
-    const tail = view.pick.quantiles === "tail";
+    const tail = view.pick.form === "tail";
     let top = 1;
     const sets = [];
     for (const { one, run } of runs_at(view)) {
@@ -70,15 +74,19 @@
         top = Math.max(top, y);
         return { x: us, y, q };
       });
-      if (points.length) sets.push(line(view, one, points));
+      if (points.length) sets.push({ ...line(view, one, points), pointRadius: 0 });
     }
-    const x = value_axis(view, "latency, logarithmic", true, lf.duration);
+    const places = sets.flatMap(({ data }) => data.map((point) => point.x));
+    // The axis ends where the points do, not at a power of ten.
+    const x = value_axis(view, "latency, logarithmic", true, lf.duration,
+      places.length ? { min: Math.min(...places), max: Math.max(...places) } : {});
     const medians = runs_at(view).map(({ one, run }) => [one, lf.latency(run, side)])
       .filter(([, stats]) => stats);
     return {
-      type: "line", height: 340, data: { datasets: sets },
+      type: "line", height: line_height(sets), data: { datasets: sets },
       options: base_options(
         {
+          inner_labels: { color: view.theme.ink, halo: view.theme.surface },
           tooltip: tooltip(view.theme, {
             title: () => "",
             label: (item) => ` ${item.dataset.label}: ${lf.duration(item.raw.x)} at ` +
@@ -87,7 +95,7 @@
         },
         { x, y: quantile_axis(view, tail, top) },
         { interaction: { mode: "nearest", intersect: false },
-          layout: { padding: { right: 10, top: 6 } } },
+          layout: { padding: { right: 60, top: 6 } } },
       ),
       summary: `Latency distribution${lf.where(view.group, view.picked, [])}; median and 99th ` +
         "percentile: " +
@@ -96,10 +104,13 @@
     };
   }
 
+  const latency = (view) =>
+    (view.pick.form === "boxes" ? lf.latency_boxes(view) : distribution(view));
+
   function latency_toggles(group) {
-    const quantiles = { key: "quantiles", label: "Quantiles",
-      options: [["linear", "linear"], ["tail", "tail"]], initial: "linear" };
-    return [...lf.side_toggle(group, [["read", "write"], ["local", "remote"]]), quantiles];
+    const form = { key: "form", label: "Form", initial: "boxes",
+      options: [["boxes", "quartiles"], ["all", "distribution"], ["tail", "tail"]] };
+    return [...lf.side_toggle(group, [["read", "write"], ["local", "remote"]]), form];
   }
 
   const nic_part = ([key, label]) => ({ key, label, color: (theme) => theme.read(`--op-${key}`),
@@ -134,7 +145,8 @@
     (group.rounds ? "operations of a round" : "operations per acquire + release");
 
   const latency_chart = { id: "latency", title: "Latency", wide: 5,
-    what: (group) => lf.timed(group) || "One acquire plus one release",
+    what: (group, pick) => (lf.timed(group) || "One acquire plus one release") +
+      (pick.form === "boxes" ? ": quartiles, the mark is the median, the line ends at p99" : ""),
     has: (group) => all_runs(group).some((run) => lf.distribution(run, "all").length),
     toggles: latency_toggles, build: latency };
 
@@ -143,26 +155,27 @@
       has: (group) => occurring(group, all_network).length > 0,
       parts: (group) => occurring(group, all_network),
       build: (view) => stacked(view, view.parts, operations_axis(view.group),
-        { what: "Network operations", format: lf.rounded }) },
+        { what: "Network operations", format: lf.rounded, least: true }) },
     { id: "cpu", title: "CPU operations", wide: 5,
       what: (group) => `${per_operation(group)}, on the own node`,
       has: (group) => occurring(group, cpu_parts.map(cpu_part)).length > 0,
       parts: (group) => occurring(group, cpu_parts.map(cpu_part)),
       build: (view) => stacked(view, view.parts, operations_axis(view.group),
-        { what: "CPU operations", format: lf.rounded }) },
+        { what: "CPU operations", format: lf.rounded, least: true }) },
   ];
 
   // These charts compare ranks, so they have no meaning if one rank alone is timed.
   const rank_charts = [
-    { id: "fairness", title: "Fairness", what: "Jain's index: 1 is even, 1/ranks is one for all",
-      wide: 4, has: (group) => all_runs(group).some((run) => run.fairness_jain !== null),
+    { id: "fairness", title: "Fairness", wide: 4,
+      what: "Jain's index of the ranks' operations: 1 if all ranks did as many, 1/ranks if one " +
+        "rank did all", has: (group) => all_runs(group).some((run) => run.fairness_jain !== null),
       build: (view) => simple_bars(view, (run) => run.fairness_jain, "", false,
         { what: "Jain's fairness index", format: lf.rounded, max: 1 }) },
     { id: "wait", title: "Longest wait", what: "Of any rank, for one acquire", wide: 4,
       has: (group) => all_runs(group).some((run) => run.max_wait_us > 0),
       toggles: (group) => [scale_toggle(all_runs(group).map((run) => run.max_wait_us))],
       build: (view) => simple_bars(view, (run) => run.max_wait_us, "", view.pick.scale === "log",
-        { what: "Longest wait", format: lf.duration, room: 62 }) },
+        { what: "Longest wait", format: lf.duration, room: 62, least: true }) },
     { id: "handoffs", title: "Handoffs", what: "Share of acquires served by one, per level",
       wide: 4, has: (group) => occurring(group, level_parts(group)).length > 0,
       parts: (group) => occurring(group, level_parts(group)),

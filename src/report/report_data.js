@@ -5,12 +5,30 @@
 const lockflight = {};
 
 (function (lf) {
-  const titles = {
-    lb: "Latency", ecsb: "Empty critical section", sob: "Single operation",
-    wcsb: "Work in the critical section", warb: "Wait after release", table: "Lock table",
-    mix: "Reader-writer mix", cascade: "Unlock cascade", contention: "Contention", zipf: "Locks by Zipf's law",
-    dht: "Distributed hash table", "dht-writer": "Distributed hash table, one writer",
-    stencil: "Stencil without a lock",
+  // A workload's title, and what its ranks do.
+  const workloads = {
+    lb: ["Latency", "Each rank acquires and releases the lock in a loop; each time is measured."],
+    ecsb: ["Empty critical section",
+      "Each rank acquires and releases the lock in a loop and does nothing in between."],
+    sob: ["Single operation",
+      "Each holder reads or writes one word at the lock's home by one operation."],
+    wcsb: ["Work in the critical section",
+      "Each holder increments a shared counter and then computes for 1 to 4 µs."],
+    warb: ["Wait after release",
+      "The critical section is empty; a rank computes for 1 to 4 µs before its next acquire."],
+    table: ["Lock table", "Each rank acquires a random lock of a table; nothing is done inside."],
+    mix: ["Reader-writer mix",
+      "Each rank has a lock; a rank acquires a random one, as a reader or a writer."],
+    cascade: ["Unlock cascade", "Rank 0 holds the lock until all others wait for it."],
+    contention: ["Contention", "The clients of a few locks of rank 0 acquire them again and again."],
+    zipf: ["Locks by Zipf's law",
+      "Each rank draws a lock of rank 0 by Zipf's law, and reads or writes a word under it."],
+    dht: ["Distributed hash table",
+      "Writers insert random keys into rank 0's part of the table, readers look them up."],
+    "dht-writer": ["Distributed hash table, one writer",
+      "Rank 0 writes and releases while all others wait as readers."],
+    stencil: ["Stencil without a lock",
+      "Each rank waits for its neighbours' flags in each iteration; there is no lock."],
   };
 
   const narrow = "\u202f";
@@ -49,7 +67,7 @@ const lockflight = {};
   lf.rank_number = (n) => (n < 1e5 ? lf.rounded(n) : lf.scaled(n));
   lf.ranks = (n) => `${lf.rounded(n)} rank${n === 1 ? "" : "s"}`;
 
-  lf.workload_title = (name) => titles[name] || name;
+  lf.workload = (name) => workloads[name] || [name, ""];
 
   lf.load = function () {
     return JSON.parse(document.getElementById("bench").textContent);
@@ -65,7 +83,7 @@ const lockflight = {};
   // them.
   const settings = [
     { key: "procs", label: "Ranks", text: (n) => lf.rank_number(n), fact: (n) => lf.ranks(n) },
-    { key: "writers", label: "Writers", text: lf.percent,
+    { key: "writers", label: "Writers", text: lf.percent, rw_only: true,
       fact: (share) => `${lf.percent(share)} writers`, along: "share of operations that write" },
     { key: "locality", label: "Local", text: lf.percent,
       fact: (share) => `${lf.percent(share)} local`,
@@ -108,9 +126,13 @@ const lockflight = {};
 
   const by_procs = (runs) => by_key(runs, (run) => run.procs);
 
+  // The settings that mean something to these runs: mutexes have no share of writers.
+  const settings_of = (runs) => settings
+    .filter(({ rw_only }) => !rw_only || runs.some((run) => run.kind === "rw"));
+
   // A setting that changes only with the ranks, as the locks of a mix do, has no picker.
   function pickers_of(runs) {
-    return settings
+    return settings_of(runs)
       .filter(({ key }) => key === "procs" ||
         by_procs(runs).some((same) => varies(same.map((run) => run[key]))))
       .map((setting) => ({ ...setting,
@@ -158,13 +180,16 @@ const lockflight = {};
 
   function facts_of(runs, pickers, rounds) {
     const facts = [];
-    for (const { key, fact } of settings) {
+    const mixed = lf.distinct(runs.map((run) => run.kind)).length > 1;
+    for (const { key, fact, rw_only } of settings_of(runs)) {
       const values = lf.distinct(runs.map((run) => run[key]));
       // In workloads in rounds the timed rank is fixed.
       const said = key !== "procs" && !(rounds && key === "writers") &&
         !pickers.some((picker) => picker.key === key) && (values[0] ?? null) !== null;
       if (!said) continue;
-      if (values.length === 1) facts.push(fact(values[0]));
+      if (values.length === 1) {
+        facts.push(fact(values[0]) + (rw_only && mixed ? " in reader-writer locks" : ""));
+      }
       else if (runs.every((run) => run[key] === run.procs)) facts.push("a lock on each rank");
     }
     const [first] = runs;
@@ -181,7 +206,8 @@ const lockflight = {};
       series_of_lock(lock, runs.filter((run) => run.lock === lock), pickers));
     return {
       name: first.workload,
-      title: lf.workload_title(first.workload),
+      title: lf.workload(first.workload)[0],
+      about: lf.workload(first.workload)[1],
       facts: facts_of(runs, pickers, rounds),
       rounds,
       measure: about_latency.has(first.workload) ? "p50" : "rate",
@@ -265,12 +291,13 @@ const lockflight = {};
     rate: { label: "throughput", title: "throughput", axis: "operations per second",
       text: (rate) => `${lf.scaled(rate)}/s`, tick: lf.scaled,
       value: (run) => run.throughput_ops_s },
-    p50: { label: "median", title: "median latency", axis: "median latency", text: lf.duration,
+    p50: { label: "median", least: true, title: "median latency", axis: "median latency",
+      text: lf.duration,
       value: (run) => latency_of(run, "p50") },
-    p99: { label: "p99", title: "99th percentile of the latency",
+    p99: { label: "p99", least: true, title: "99th percentile of the latency",
       axis: "99th percentile of the latency", text: lf.duration,
       value: (run) => latency_of(run, "p99") },
-    handoff: { label: "per handoff", title: "median latency of a handoff",
+    handoff: { label: "per handoff", least: true, title: "median latency of a handoff",
       axis: "median latency / ranks", text: lf.duration,
       value: (run) => {
         const whole = latency_of(run, "p50");
@@ -295,8 +322,7 @@ const lockflight = {};
 
   // The sentence that names the winner among the series that are picked and shown.
   lf.lead = function (group, picked, is_shown) {
-    const { value, text } = lf.measures[group.measure];
-    const least = group.measure !== "rate";
+    const { value, text, least = false } = lf.measures[group.measure];
     const ranked = group.series.filter(is_shown)
       .flatMap((one) => lf.runs_with(group, one, picked, [])
         .map((run) => ({ label: one.label, amount: value(run) })))

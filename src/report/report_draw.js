@@ -1,34 +1,43 @@
-// The elements of charts: colours, axes, lines, bars, and our own additions to Chart.js.
+// The elements of charts: colours, axes, lines and bars.
 "use strict";
 
 (function (lf) {
-  const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
-  const shapes = ["circle", "rect", "triangle", "rectRot", "star", "crossRot", "cross",
-    "rectRounded"];
+  const { text_size, text_width, shortened, end_room } = lf.labels;
+  const shapes = ["circle", "rect", "triangle", "rectRot"];
 
-  // Colours come from the style sheet, so that light and dark live in one place.
+  const own = new Set((document.documentElement.dataset.own || "").split(" "));
+  // True for a lock of the project itself, which the page highlights.
+  lf.is_own = (lock) => own.has(lock);
+
+  // Colours come from the style sheet, so that light and dark live in one place. The project's own
+  // locks have the first two, where there are any, and the other locks take turns with the rest.
+  // The name at the end of a line, and not its colour, says which lock it is.
   lf.read_theme = function (locks) {
     const css = getComputedStyle(document.documentElement);
     const read = (name) => css.getPropertyValue(name).trim();
     const palette = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read(`--lock-${n}`));
+    const ours = locks.filter(lf.is_own);
+    const others = locks.filter((lock) => !lf.is_own(lock));
+    const left = ours.length ? palette.slice(2) : palette;
     return {
       ink: read("--ink"), muted: read("--muted"), grid: read("--grid"),
-      surface: read("--surface"), read,
+      surface: read("--surface"), plain: read("--plain-bar"), read,
       level: (i) => read(`--level-${Math.min(i + 1, 5)}`),
       style(one) {
-        const index = locks.indexOf(one.lock);
-        const round = Math.floor(index / palette.length) + one.variant;
+        const is_own = lf.is_own(one.lock);
+        const index = (is_own ? ours : others).indexOf(one.lock) + (is_own ? 0 : one.variant);
+        const colours = is_own ? palette.slice(0, 2) : left;
         return {
-          color: palette[index % palette.length],
-          dash: dashes[round % dashes.length],
-          shape: shapes[(index + round) % shapes.length],
+          is_own,
+          color: colours[index % colours.length],
+          shape: shapes[(Math.floor(index / colours.length) + one.variant) % shapes.length],
         };
       },
     };
   };
 
   function tick_font() {
-    return { size: 11.5 };
+    return { size: text_size };
   }
 
   function axis(theme, title, extra) {
@@ -40,12 +49,37 @@
     };
   }
 
+  // A horizontal axis with a line at each of the places where a run was made, and a number at as many
+  // of them as there is room for, the last one always.
+  function placed_axis(theme, title, at, text, { logarithmic, ...extra } = {}) {
+    const [first, last] = [Math.min(...at), Math.max(...at)];
+    const scaled = (value) => (logarithmic ? Math.log(value) : value);
+    const made = axis(theme, title, { type: logarithmic ? "logarithmic" : "linear", min: first,
+      max: last, afterBuildTicks: (scale) => { scale.ticks = at.map((value) => ({ value })); },
+      ...extra });
+    made.ticks.autoSkip = false;
+    made.ticks.callback = function (value) {
+      const span = scaled(last) - scaled(made.min) || 1;
+      const place = (one) => (scaled(one) - scaled(made.min)) / span * this.width;
+      let least = Infinity;
+      for (const one of [...at].sort((a, b) => b - a)) {
+        const half = text_width(text(one)) / 2 + 3;
+        const has_room = place(one) + half <= least;
+        if (one === value) return has_room ? text(one) : "";
+        if (has_room) least = place(one) - half;
+      }
+      return "";
+    };
+    return made;
+  }
+
   // As many ticks on a logarithmic axis as there is room for: 1, 2 and 5 of a long decade, powers
   // of ten of a short one, and not all of them where decades are very short.
   function log_ticks(format) {
     return function (value) {
       const exponent = Math.floor(Math.log10(value) + 1e-9);
       const digit = Math.round(value / 10 ** exponent);
+      if (Math.abs(value / 10 ** exponent - digit) > 1e-6) return null;  // an end of the axis
       const decades = Math.max(0.1, Math.log10(this.max / this.min));
       const room = this.isHorizontal() ? this.width / decades / 60 : this.height / decades / 32;
       const wanted = room > 3.5 ? [1, 2, 5] : room > 2 ? [1, 3] : [1];
@@ -59,6 +93,13 @@
     base.ticks.callback = logarithmic ? log_ticks(format) : format;
     if (!logarithmic) base.ticks.maxTicksLimit = 7;
     return { ...base, type: logarithmic ? "logarithmic" : "linear", beginAtZero: !logarithmic };
+  }
+
+  // Ends of a logarithmic axis that the values fill, and not up to the next power of ten.
+  function filled_range(values) {
+    const positive = values.filter((value) => value > 0);
+    return positive.length
+      ? { min: Math.min(...positive) / 1.25, max: Math.max(...positive) * 1.25 } : {};
   }
 
   function tooltip(theme, callbacks) {
@@ -77,43 +118,17 @@
   }
 
   function line(view, one, points) {
-    const { color, dash, shape } = view.theme.style(one);
-    const dense = points.length > 24;
+    const { color, shape, is_own } = view.theme.style(one);
     return {
-      label: one.label, data: points, borderColor: color, backgroundColor: color,
+      label: one.label, is_own, data: points, borderColor: color, backgroundColor: color,
       pointBackgroundColor: color, pointBorderColor: color, pointStyle: shape,
-      borderWidth: 2, borderDash: dash, pointRadius: dense ? 0 : 3.5, pointHoverRadius: 5.5,
-      pointBorderWidth: 1.5, clip: 8,
+      borderWidth: is_own ? 3.5 : 1.6, pointRadius: points.length > 24 ? 0 : is_own ? 4 : 2.5,
+      pointHoverRadius: 6, order: is_own ? 0 : 1, clip: 8,
     };
   }
 
-  // Ends of the bars, in words: the eye need not travel to the axis.
-  lf.value_labels = {
-    id: "value_labels",
-    afterDatasetsDraw(chart, _, options) {
-      if (!options.format) return;
-      const { ctx } = chart;
-      ctx.save();
-      ctx.font = `11.5px ${Chart.defaults.font.family}`;
-      ctx.fillStyle = options.color;
-      ctx.textBaseline = "middle";
-      for (let i = 0; i < chart.data.labels.length; ++i) {
-        let total = 0;
-        let end = null;
-        for (const meta of chart.getSortedVisibleDatasetMetas()) {
-          const dataset = chart.data.datasets[meta.index];
-          if (dataset.stack === "aside" || dataset.data[i] === null) continue;
-          total += dataset.data[i];
-          if (!end || meta.data[i].x > end.x) end = meta.data[i];
-        }
-        if (end) ctx.fillText(options.format(total), end.x + 6, end.y);
-      }
-      ctx.restore();
-    },
-  };
-
   // A line at the value that the other charts show.
-  lf.guide = {
+  const guide = {
     id: "guide",
     beforeDatasetsDraw(chart, _, options) {
       if (!Number.isFinite(options.at)) return;
@@ -130,15 +145,20 @@
     },
   };
 
-  const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
+  Chart.register(guide);
 
-  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets.
+  const row_height = (rows, abreast) =>
+    (abreast > 1 ? 17 * abreast + 8 : rows > 12 ? 23 : 30);
+  const owns = (rows) => rows.map(({ one }) => lf.is_own(one.lock));
+
+  // Horizontal bars, one row per series: names of locks are long. `sets` are the datasets; as many
+  // of them as `options.abreast` says stand below each other in a row.
   function bars(view, rows, sets, value, options) {
     const labels = rows.map(({ one }) => one.label);
     const room = options.room || 54;
     return {
       type: "bar",
-      height: Math.max(170, 30 * labels.length + 58),
+      height: Math.max(170, row_height(labels.length, options.abreast || 1) * labels.length + 58),
       data: { labels, datasets: sets },
       options: base_options(
         {
@@ -151,12 +171,13 @@
           x: value,
           y: axis(view.theme, "", {
             grid: { display: false, borderColor: view.theme.grid }, stacked: value.stacked,
-            ticks: { color: view.theme.ink, font: { size: 12 }, autoSkip: false,
+            ticks: { color: view.theme.ink, autoSkip: false,
+              font: ({ index }) => ({ size: 12, weight: owns(rows)[index] ? "bold" : "normal" }),
               callback: (_, i) => shortened(labels[i]) },
           }),
         },
         {
-          indexAxis: "y", layout: { padding: { right: value.max === 1 ? 40 : room } },
+          indexAxis: "y", layout: { padding: { right: value.max === 1 ? 46 : room } },
           interaction: { mode: "index", axis: "y", intersect: false },
         },
       ),
@@ -169,33 +190,48 @@
     const total = (i) => main.reduce((sum, set) => sum + set.data[i], 0);
     return {
       ...bars(view, rows, sets, value, {
-        room: options.room, text: (item) => options.format(item.raw),
-        plugins: { value_labels: { format: options.format, color: view.theme.ink } },
+        room: options.room, abreast: options.abreast, text: (item) => options.format(item.raw),
+        plugins: { value_labels: { format: options.format, color: view.theme.ink,
+          own: owns(rows) } },
       }),
       summary: `${options.what}${lf.where(view.group, view.picked, [])}: ` +
         rows.map(({ one }, i) => `${one.label} ${options.format(total(i))}`).join(", "),
     };
   }
 
-  function own_colours(view, rows) {
-    const colours = rows.map(({ one }) => view.theme.style(one).color);
+  // Bars are named where they stand: the project's own have colours, the others are plain.
+  function bar_style(view, rows) {
+    const colours = rows.map(({ one }) =>
+      (lf.is_own(one.lock) ? view.theme.style(one).color : view.theme.plain));
     return { backgroundColor: colours, borderRadius: 3, maxBarThickness: 22 };
+  }
+
+  // A colour at a third of its strength, for the one of two bars that matters less.
+  lf.pale = (color) => `${color}55`;
+
+  // Rows with the best value first; rows without one last.
+  function best_first(rows, value, least) {
+    const key = (row) => value(row) ?? (least ? Infinity : -Infinity);
+    return [...rows].sort((a, b) => (least ? key(a) - key(b) : key(b) - key(a)) || 0);
   }
 
   // The run of each shown series that has all picked settings.
   const runs_at = (view) => view.shown.flatMap((one) =>
     lf.runs_with(view.group, one, view.picked, []).map((run) => ({ one, run })));
 
+  // A bar on a logarithmic scale must start somewhere: half a decade below the shortest.
+  function bar_start(values) {
+    const positive = values.filter((value) => value > 0);
+    return positive.length ? { min: Math.min(...positive) / 3 } : {};
+  }
+
   function simple_bars(view, get, title, logarithmic, options) {
-    const rows = runs_at(view).filter(({ run }) => get(run) !== null);
+    const rows = best_first(runs_at(view).filter(({ run }) => get(run) !== null),
+      ({ run }) => get(run), options.least);
     const set = { label: options.what, data: rows.map(({ run }) => get(run)),
-      ...own_colours(view, rows) };
-    const extra = options.max ? { max: options.max } : {};
-    if (logarithmic) {
-      // A bar must start somewhere: half a decade below the shortest.
-      const positive = set.data.filter((value) => value > 0);
-      if (positive.length) extra.min = Math.min(...positive) / 3;
-    }
+      ...bar_style(view, rows) };
+    const extra = { ...(options.max ? { max: options.max } : {}),
+      ...(logarithmic ? bar_start(set.data) : {}) };
     return amount_bars(view, rows, [set],
       value_axis(view, title, logarithmic, options.axis_format || options.format, extra),
       options);
@@ -211,6 +247,13 @@
       initial: spread(values) > 60 ? "log" : "linear" };
   }
 
-  lf.draw = { axis, value_axis, tooltip, base_options, line, bars, amount_bars, simple_bars,
-    runs_at, scale_toggle, spread };
+  // The options that all charts with lines share, beside their axes.
+  function named_lines(view, sets, plugins, scales, extra) {
+    return base_options({ end_labels: { color: view.theme.ink }, ...plugins }, scales,
+      { layout: { padding: { right: end_room(sets), top: 6 } }, ...extra });
+  }
+
+  lf.draw = { axis, placed_axis, value_axis, filled_range, tooltip, base_options, line, named_lines,
+    bars, amount_bars, simple_bars, bar_style, bar_start, best_first, runs_at, scale_toggle, spread,
+    owns };
 })(lockflight);

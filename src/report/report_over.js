@@ -1,11 +1,12 @@
 // How throughput and latency change along the ranks, a setting of the workload or a parameter of
-// the locks, one line a lock; and the quartiles of mixes side by side. Builders are as in
+// the locks: one line a lock, or two bars a lock where there are two values. Builders are as in
 // report_charts.js.
 "use strict";
 
 (function (lf) {
-  const { axis, value_axis, tooltip, base_options, line, bars, simple_bars, runs_at, scale_toggle,
-    spread } = lf.draw;
+  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines, amount_bars,
+    simple_bars, bar_style, bar_start, best_first, runs_at, scale_toggle, spread } = lf.draw;
+  const { line_height } = lf.labels;
 
   const different = (values) => new Set(values).size;
 
@@ -62,12 +63,8 @@
   function x_axis(view, x, values) {
     const at = [...new Set(values)].sort((a, b) => a - b);
     const logarithmic = x.logarithmic || (x.min === undefined && at[0] > 0 && spread(at) > 15);
-    const made = axis(view.theme, x.along, {
-      type: logarithmic ? "logarithmic" : "linear", min: x.min ?? at[0], max: at[at.length - 1],
-      afterBuildTicks: (scale) => { scale.ticks = at.map((value) => ({ value })); },
-    });
-    made.ticks.callback = x.text;
-    return made;
+    return placed_axis(view.theme, x.along, at, x.text,
+      { logarithmic, min: x.min ?? at[0] });
   }
 
   function title_of(view, x, measure) {
@@ -76,21 +73,37 @@
       : title[0].toUpperCase() + title.slice(1);
   }
 
-  function draw_lines(view, x, measure, free) {
-    const { group, theme } = view;
-    const lines = lines_with(view, x, free, view.shown);
-    const log = view.pick.scale === "log";
-    const drawn = lines.map(({ one, runs }) => ({ one, points: runs
-      .map((run) => ({ x: x.value(run), y: measure.value(run), run }))
-      .filter(({ y }) => y !== null && (!log || y > 0)) }));
-    const sets = drawn.map(({ one, points }) => line(view, one, points));
-    const picked = x.field ? [] : runs_at(view);
+  // The parts of a chart that lines and pairs of bars share.
+  function over_frame(view, x, measure, free, drawn) {
     // The title says that ranks vary if they are not the axis.
     const note = free.length > 1 ? ", all numbers of ranks" : "";
     return {
-      free, note, title: title_of(view, x, measure), type: "line", height: 340,
-      data: { datasets: sets },
-      options: base_options(
+      free, note, title: title_of(view, x, measure),
+      summary: `${title_of(view, x, measure)}, against ${x.along}` +
+        `${lf.where(view.group, view.picked, free)}${note}: ` +
+        drawn.map(({ one, points }) => `${one.label} ` +
+          points.map(({ x: at, y }) => `${measure.text(y)} at ${x.text(at)}`).join(", "))
+          .join("; "),
+    };
+  }
+
+  function points_of(view, x, measure, lines) {
+    const log = view.pick.scale === "log";
+    return lines.map(({ one, runs }) => ({ one, points: runs
+      .map((run) => ({ x: x.value(run), y: measure.value(run), run }))
+      .filter(({ y }) => y !== null && (!log || y > 0)) }));
+  }
+
+  function draw_lines(view, x, measure, free, lines) {
+    const { theme } = view;
+    const drawn = points_of(view, x, measure, lines);
+    const sets = drawn.map(({ one, points }) => line(view, one, points));
+    const picked = x.field ? [] : runs_at(view);
+    const log = view.pick.scale === "log";
+    return {
+      ...over_frame(view, x, measure, free, drawn),
+      type: "line", height: line_height(sets), data: { datasets: sets },
+      options: named_lines(view, sets,
         {
           tooltip: tooltip(theme, {
             title: (items) => (items.length ? `${x.along}: ${x.text(items[0].parsed.x)}` : ""),
@@ -100,11 +113,11 @@
         },
         {
           x: x_axis(view, x, lines.flatMap(({ runs }) => runs.map(x.value))),
-          y: value_axis(view, measure.axis, log, measure.tick || measure.text),
+          y: value_axis(view, measure.axis, log, measure.tick || measure.text,
+            log ? filled_range(drawn.flatMap(({ points }) => points.map(({ y }) => y))) : {}),
         },
         {
           interaction: { mode: "x", intersect: false },
-          layout: { padding: { right: 14, top: 6 } },
           onClick: (event, items) => {
             if (!items.length) return;
             const { run } = sets[items[0].datasetIndex].data[items[0].index];
@@ -112,11 +125,32 @@
           },
         },
       ),
-      summary: `${title_of(view, x, measure)}, against ${x.along}` +
-        `${lf.where(group, view.picked, free)}${note}: ` +
-        drawn.map(({ one, points }) => `${one.label} ` +
-          points.map(({ x: at, y }) => `${measure.text(y)} at ${x.text(at)}`).join(", "))
-          .join("; "),
+    };
+  }
+
+  // Two values of x: two bars a lock, the pale one for the smaller value.
+  function draw_pairs(view, x, measure, free, lines, at) {
+    const drawn = best_first(
+      points_of(view, x, measure, lines).filter(({ points }) => points.length),
+      ({ points }) => points.find((point) => point.x === at[1])?.y, measure.least);
+    const sets = at.map((value, i) => {
+      const style = bar_style(view, drawn);
+      return { label: `${x.along}: ${x.text(value)}`, stack: String(value),
+        data: drawn.map(({ points }) => points.find((point) => point.x === value)?.y ?? null),
+        ...style, backgroundColor: style.backgroundColor.map((c) => (i ? c : lf.pale(c))),
+        borderColor: style.backgroundColor, borderWidth: 1, borderSkipped: false,
+        maxBarThickness: 14 };
+    });
+    const frame = over_frame(view, x, measure, free, drawn);
+    const log = view.pick.scale === "log";
+    const value = value_axis(view, measure.axis, log, measure.tick || measure.text,
+      log ? bar_start(sets.flatMap(({ data }) => data)) : {});
+    return {
+      ...amount_bars(view, drawn, sets, value, { what: frame.title, format: measure.text,
+        abreast: 2, room: 62 }),
+      ...frame,
+      note: `${frame.note}; pale bars: ${x.text(at[0])}, full bars: ${x.text(at[1])} ` +
+        (x.name || "ranks"),
     };
   }
 
@@ -125,11 +159,18 @@
     // Hidden series count here, so that hiding a lock changes no other.
     const free = x.free.find((keys) =>
       makes_a_line(lines_with(view, x, keys, view.group.series), x));
-    if (free) return draw_lines(view, x, measure, free);
+    if (free) {
+      const lines = lines_with(view, x, free, view.shown);
+      const at = lf.distinct(lines_with(view, x, free, view.group.series)
+        .flatMap(({ runs }) => runs.map(x.value))).sort((a, b) => a - b);
+      return at.length === 2 ? draw_pairs(view, x, measure, free, lines, at)
+        : draw_lines(view, x, measure, free, lines);
+    }
     // With the picked settings there is one value for each lock.
     return { title: title_of(view, {}, measure),
       ...simple_bars(view, measure.value, measure.axis, view.pick.scale === "log",
-        { what: title_of(view, {}, measure), format: measure.text, axis_format: measure.tick }) };
+        { what: title_of(view, {}, measure), format: measure.text, axis_format: measure.tick,
+          least: measure.least }) };
   }
 
   function over_toggles(group, x) {
@@ -149,99 +190,6 @@
   lf.ranks_chart = (group) => ({
     ...over_chart(group, ranks_axis(group), lf.timed(group) || "All ranks together"), wide: 7 });
 
-  // ---- quartiles -----------------------------------------------------------------------------
-
-  const shares = (group) => lf.distinct(lf.all_runs(group).map((run) => run.writers))
-    .sort((a, b) => a - b);
-
-  const mixes = (group) => shares(group).map((share, i) => ({
-    key: `writers-${share}`, label: `${lf.percent(share)} writers`, share,
-    color: (theme) => theme.level(i) }));
-
-  // The marks of medians in boxes from the lower to the upper quartile.
-  lf.medians = {
-    id: "medians",
-    afterDatasetsDraw(chart, _, options) {
-      if (!options.format) return;
-      const { ctx, scales: { x } } = chart;
-      ctx.save();
-      ctx.font = `11.5px ${Chart.defaults.font.family}`;
-      ctx.textBaseline = "middle";
-      for (const meta of chart.getSortedVisibleDatasetMetas()) {
-        chart.data.datasets[meta.index].stats.forEach((stats, i) => {
-          if (!stats) return;
-          const box = meta.data[i];
-          const at = x.getPixelForValue(Math.max(stats.p50, x.min));
-          ctx.fillStyle = options.halo;
-          ctx.fillRect(at - 3, box.y - box.height / 2, 6, box.height);
-          ctx.fillStyle = options.color;
-          ctx.fillRect(at - 1.5, box.y - box.height / 2, 3, box.height);
-          const end = Math.max(at, x.getPixelForValue(stats.p75));
-          ctx.fillText(options.format(stats.p50), end + 8, box.y);
-        });
-      }
-      ctx.restore();
-    },
-  };
-
-  function quartiles_text({ p25, p50, p75 }) {
-    const relative = p50 > 0 ? `, ${lf.rounded((p75 - p25) / p50)} of the median` : "";
-    return `${[p25, p50, p75].map(lf.duration).join(", ")}; ` +
-      `range ${lf.duration(p75 - p25)}${relative}`;
-  }
-
-  function quartiles(view) {
-    const { group, theme } = view;
-    const side = view.pick.side || "all";
-    const log = view.pick.scale === "log";
-    const rows = view.shown.map((one) => ({ one }));
-    const sets = view.parts.filter(({ key }) => !view.off.has(key)).map((mix) => {
-      const picked = { ...view.picked, writers: mix.share };
-      const stats = view.shown.map((one) => {
-        const [run] = lf.runs_with(group, one, picked, []);
-        return run && run.writers === mix.share ? lf.latency(run, side) : null;
-      });
-      return { label: mix.label, stats, backgroundColor: mix.color(theme), borderRadius: 2,
-        borderSkipped: false, maxBarThickness: 20, minBarLength: 2 };
-    });
-    const positive = sets.flatMap(({ stats }) => stats.flatMap((one) =>
-      (one ? [one.p25, one.p50, one.p75] : []))).filter((us) => us > 0);
-    const least = log && positive.length ? Math.min(...positive) / 2 : 0;
-    for (const set of sets) {
-      set.data = set.stats.map((one) => one &&
-        [Math.max(one.p25, least), Math.max(one.p75, least)]);
-    }
-    const value = value_axis(view, `latency${log ? ", logarithmic" : ""}`, log, lf.duration,
-      log ? { min: least } : {});
-    const free = ["writers"];
-    return {
-      ...bars(view, rows, sets, value, {
-        room: 62, text: ({ dataset, dataIndex }) => quartiles_text(dataset.stats[dataIndex]),
-        plugins: { medians: { format: lf.duration, color: theme.ink, halo: theme.surface } },
-      }),
-      height: Math.max(200, (20 * sets.length + 14) * rows.length + 62),
-      free,
-      summary: `Quartiles of the latency${lf.where(group, view.picked, free)}: ` +
-        rows.flatMap(({ one }, i) => sets.filter(({ stats }) => stats[i]).map(
-          ({ label, stats }) => `${one.label}, ${label}: ${quartiles_text(stats[i])}`)).join(". "),
-    };
-  }
-
-  const quartiles_chart = {
-    id: "quartiles", title: "Quartiles of the latency",
-    what: "From the lower to the upper, the mark is the median",
-    has: (group) => lf.all_runs(group).some((run) => lf.latency(run, "all")),
-    parts: mixes,
-    toggles: (group) => [
-      ...lf.side_toggle(group, [["read", "write"]]),
-      scale_toggle(lf.all_runs(group).flatMap((run) => {
-        const stats = lf.latency(run, "all");
-        return stats ? [stats.p25, stats.p75] : [];
-      })),
-    ],
-    build: quartiles,
-  };
-
   // ---- the charts that depend on what was varied ---------------------------------------------
 
   // Two share a row; a last one has it for itself.
@@ -251,7 +199,7 @@
   }
 
   lf.over_charts = function (group) {
-    const what = lf.timed(group) || "One line a lock";
+    const what = lf.timed(group) || "By lock";
     const axes = [contention_axis,
       ...group.pickers.filter(({ key }) => key !== "procs").map(setting_axis),
       ...lf.distinct(group.series.flatMap((one) => one.fields.map(([name]) => name)))
@@ -261,6 +209,6 @@
     const shown = axes.includes(contention_axis)
       ? axes.filter(({ id }) => id !== "over-locks") : axes;
     const charts = shown.map((x) => over_chart(group, x, what));
-    return laid_out(group.name === "mix" ? [quartiles_chart, ...charts] : charts);
+    return laid_out(group.name === "mix" ? [lf.quartiles_chart, ...charts] : charts);
   };
 })(lockflight);

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "report/text.hpp"
 
@@ -83,6 +87,7 @@ struct column {
   std::string_view help;
   bool numeric;
   cell (*make)(const json& run);
+  bool is_term = false;  ///< explained below the table too
 };
 
 const column columns[] = {
@@ -91,26 +96,29 @@ const column columns[] = {
      [](const json& r) { return text_cell(r.at("workload")); }},
     {"Ranks", "Number of participants", true,
      [](const json& r) { return number_cell(r.at("procs"), rounded); }},
-    {"Writers", "Fraction of operations that write", true,
-     [](const json& r) { return percent_cell(r.at("writers")); }},
+    {"Writers", "Fraction of operations that write; a mutex has no readers", true,
+     [](const json& r) {
+       return r.at("kind") == "mutex" ? cell{"–", ""} : percent_cell(r.at("writers"));
+     }},
     {"Ops/s", "Operations per second, all ranks together", true,
      [](const json& r) { return number_cell(r.at("throughput_ops_s"), scaled); }},
     {"Mean µs", "Mean latency of one acquire plus one release", true,
      [](const json& r) { return number_cell(latency(r, "mean"), rounded); }},
-    {"p50 µs", "Median latency", true,
-     [](const json& r) { return number_cell(latency(r, "p50"), rounded); }},
-    {"p99 µs", "99th percentile of the latency", true,
-     [](const json& r) { return number_cell(latency(r, "p99"), rounded); }},
+    {"p50 µs", "Median latency: half of the operations take no longer", true,
+     [](const json& r) { return number_cell(latency(r, "p50"), rounded); }, true},
+    {"p99 µs", "99th percentile of the latency: one operation in a hundred takes longer", true,
+     [](const json& r) { return number_cell(latency(r, "p99"), rounded); }, true},
     {"p99.9 µs", "99.9th percentile of the latency", true,
      [](const json& r) { return number_cell(latency(r, "p999"), rounded); }},
     {"Max µs", "Largest latency", true,
      [](const json& r) { return number_cell(latency(r, "max"), rounded); }},
     {"Net/op", "Network operations and messages for one acquire plus one release, no flushes", true,
-     [](const json& r) { return number_cell(network_per_op(r), rounded); }},
-    {"Jain", "Jain's fairness index, 1 is even", true,
-     [](const json& r) { return number_cell(r.at("fairness_jain"), rounded); }},
-    {"Wait µs", "Longest wait of any rank", true,
-     [](const json& r) { return number_cell(r.at("max_wait_us"), rounded); }},
+     [](const json& r) { return number_cell(network_per_op(r), rounded); }, true},
+    {"Jain",
+     "Jain's index of fairness: 1 if all ranks did as many operations, 1/ranks if one did all",
+     true, [](const json& r) { return number_cell(r.at("fairness_jain"), rounded); }, true},
+    {"Wait µs", "Longest wait of any rank for one acquire", true,
+     [](const json& r) { return number_cell(r.at("max_wait_us"), rounded); }, true},
     {"Violations", "Broken mutual exclusion that the run itself saw", true,
      [](const json& r) { return number_cell(r.at("violations"), rounded); }},
     {"Kind", "Mutex or reader-writer lock", false,
@@ -129,9 +137,29 @@ const column columns[] = {
      [](const json& r) { return text_cell(params_text(r.at("params"))); }},
 };
 
-std::string table_row(const json& run) {
+/// The workloads, fabrics and machines in the order of the document, in each the runs with the most
+/// ranks first, and among those the one with the highest throughput.
+std::vector<const json*> ordered(const json& runs) {
+  std::map<std::string, std::size_t> places;
+  std::vector<std::pair<std::tuple<std::size_t, double, double>, const json*>> keyed;
+  for (const json& run : runs) {
+    const std::string group = json{run.at("workload"), run.at("fabric"), run.at("machine")}.dump();
+    const std::size_t place = places.emplace(group, places.size()).first->second;
+    keyed.push_back(
+        {{place, -run.at("procs").get<double>(), -run.at("throughput_ops_s").get<double>()}, &run});
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const json*> sorted;
+  for (const auto& one : keyed) sorted.push_back(one.second);
+  return sorted;
+}
+
+std::string table_row(const json& run, bool is_own) {
   const bool broken = run.at("violations").get<double>() > 0;
-  std::string out = broken ? "<tr class=\"broken\">" : "<tr>";
+  std::string out = fmt::format("<tr{}>", broken   ? " class=\"broken\""
+                                          : is_own ? " class=\"own\""
+                                                   : "");
   bool first = true;
   for (const column& c : columns) {
     const cell made = c.make(run);
@@ -156,9 +184,19 @@ std::string table_head() {
   return out + "</tr>";
 }
 
-std::string table_body(const json& runs) {
+std::string table_body(const json& runs, const std::vector<std::string>& own_locks) {
   std::string out;
-  for (const json& run : runs) out += table_row(run);
+  for (const json* const run : ordered(runs))
+    out += table_row(*run, is_in(own_locks, run->at("lock").get<std::string>()));
+  return out;
+}
+
+std::string table_terms() {
+  std::string out;
+  for (const column& c : columns)
+    if (c.is_term)
+      out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(c.title),
+                         escape_html(c.help));
   return out;
 }
 

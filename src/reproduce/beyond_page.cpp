@@ -30,12 +30,12 @@ std::string fastest_table(const curves& all) {
         "class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
         escape_html(f.machine), said_of_writers(f.writers), escape_html(f.said()),
         report::scaled(f.ops_s_at_most), report::rounded(f.times_slowest));
-  return fmt::format(
-      "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-labelledby=\"beyond-title\">"
-      "<table><thead><tr><th>Machine</th><th>Writers</th><th>Fastest, at so many ranks</th>"
-      "<th class=\"num\">Ops/s at the most ranks</th><th class=\"num\">× the slowest there</th>"
-      "</tr></thead><tbody>\n{}</tbody></table></div>\n",
-      rows);
+  return framed_table(
+      "beyond-title", "",
+      fmt::format("<thead><tr><th>Machine</th><th>Writers</th><th>Fastest, at so many ranks</th>"
+                  "<th class=\"num\">Ops/s at the most ranks</th>"
+                  "<th class=\"num\">× the slowest there</th></tr></thead><tbody>\n{}</tbody>",
+                  rows));
 }
 
 std::string numbers_of(const curves& some) {
@@ -96,11 +96,12 @@ std::string page_of_beyond(const reproduction& all, const pages_beside& beside) 
   values["title"] = "lockflight: beyond the papers";
   values["about"] = "beyond the papers";
   values["summary"] = "Every lock on every machine.";
+  values["verdict"] = "";
   values["lead"] = fmt::format(
-      "One lock, whose holder reads or writes a word beside it (workload sob). Either all write, "
+      "<p class=\"lead\">One lock, whose holder reads or writes a word beside it (workload sob). Either all write, "
       "or 0.2&nbsp;% of the operations do and the others share a reader-writer lock. No operation "
       "is left out as a warm-up. Where a run takes more than {}, the lock's curve ends, and a "
-      "note says so.",
+      "note says so.</p>",
       most_of_a_point());
   if (!beside.index.empty())
     values["jump"] = fmt::format("<a href=\"{}\">all papers</a>", escape_html(beside.index));

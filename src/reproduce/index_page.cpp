@@ -43,12 +43,14 @@ std::string page_of_index(const std::vector<paper>& papers, const reproduction& 
   report::slots values;
   values["title"] = escape_html("lockflight: " + everything.said());
   values["about"] = "papers reproduced";
-  values["summary"] = escape_html(everything.said() + ".");
-  values["lead"] =
-      "Eight papers say how fast their locks are. Each of their statements is measured again with "
-      "the locks' own source, on a simulated model of the paper's machine. A page for each paper "
-      "has a chart for each of its figures, the statements below it, and the reason for each one "
-      "that does not hold.";
+  values["summary"] = "What papers say about the speed of their locks, measured again";
+  values["verdict"] = everything.as_banner();
+  values["lead"] = fmt::format(
+      "<p class=\"lead\">{} how fast their locks are. Each of their statements is measured again "
+      "with the locks' own source, on a simulated model of the paper's machine. A page for each "
+      "paper has the statements that do not hold, with the reason for each, a chart for each "
+      "figure, and the statements that hold.</p>",
+      report::counted(papers.size(), "paper says", "papers say"));
   std::string rows;
   for (const paper& p : papers) {
     const tally t = tally_of(all.claims, p.name);
@@ -64,21 +66,22 @@ std::string page_of_index(const std::vector<paper>& papers, const reproduction& 
   if (const auto at = href.find("beyond"); at != href.end())
     values["jump"] += fmt::format("<a href=\"{}\">beyond the papers<span>data</span></a>",
                                   escape_html(at->second));
-  values["sections"] = fmt::format(
-      "<section class=\"claims\" id=\"papers\" aria-labelledby=\"papers-title\">"
-      "<div class=\"section-head\"><h2 id=\"papers-title\">The papers</h2></div>"
-      "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-labelledby=\"papers-title\">"
-      "<table><thead><tr><th>Paper</th><th>Title</th><th>Machine</th><th class=\"num\">Claims</th>"
-      "<th class=\"num\">Hold</th><th class=\"num\">Undecided</th><th class=\"num\">Missed</th>"
-      "<th class=\"num\">Calibrated</th><th>Shares</th></tr></thead><tbody>\n{}</tbody></table>"
-      "</div></section>\n",
-      rows);
   std::vector<const outcome*> missed;
   for (const outcome& o : all.claims)
     if (!o.holds()) missed.push_back(&o);
-  values["sections"] += table_of_causes(missed, [&](const claim& c) {
+  values["sections"] = table_of_causes(missed, [&](const claim& c) {
     return fmt::format("{}#{}-{}", href.at(c.paper), c.paper, c.id);
   });
+  values["sections"] += fmt::format(
+      "<section class=\"claims\" id=\"papers\" aria-labelledby=\"papers-title\">"
+      "<div class=\"section-head\"><h2 id=\"papers-title\">The papers</h2></div>{}</section>\n",
+      framed_table("papers-title", "",
+                   fmt::format("<thead><tr><th>Paper</th><th>Title</th><th>Machine</th>"
+                               "<th class=\"num\">Claims</th><th class=\"num\">Hold</th>"
+                               "<th class=\"num\">Undecided</th><th class=\"num\">Missed</th>"
+                               "<th class=\"num\">Calibrated</th><th>Shares</th></tr></thead>"
+                               "<tbody>\n{}</tbody>",
+                               rows)));
   values["data"] = "{}";
   return filled_page(std::move(values), "index");
 }

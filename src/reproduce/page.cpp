@@ -5,17 +5,11 @@
 
 #include <algorithm>
 
+#include "bench/bench.hpp"
 #include "report/text.hpp"
 
 namespace lockflight::reproduce {
-namespace {
-
 using report::escape_html;
-
-struct said_of_cause {
-  const char* name;
-  const char* said;
-};
 
 said_of_cause said(const std::optional<cause>& why) {
   if (!why) return {"no cause known", "The claim's file gives no reason."};
@@ -32,7 +26,19 @@ said_of_cause said(const std::optional<cause>& why) {
   return {"", ""};
 }
 
-}  // namespace
+const std::vector<std::optional<cause>>& all_causes() {
+  static const std::vector<std::optional<cause>> all{cause::model, cause::lock, cause::workload,
+                                                     cause::paper, std::nullopt};
+  return all;
+}
+
+std::string framed_table(std::string_view title, std::string_view attributes,
+                         std::string_view body) {
+  return fmt::format(
+      "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{}\">"
+      "<table{}>{}</table></div>\n",
+      title, attributes, body);
+}
 
 void tally::add(const outcome& o) {
   ++all;
@@ -48,6 +54,14 @@ std::string tally::said() const {
                      calibrated == 0 ? "" : fmt::format("; {} calibrated", calibrated));
 }
 
+std::string tally::as_banner() const {
+  if (all == 0) return report::banner("none", "–", "No claims.", "");
+  if (held == all) return report::banner("good", "✓", said() + ".", "");
+  return report::banner("none", "!", said() + ".",
+                        fmt::format("{} not, and come first below.",
+                                    all - held == 1 ? "1 does" : fmt::format("{} do", all - held)));
+}
+
 tally tally_of(const std::vector<outcome>& outcomes, const std::string& paper) {
   tally made;
   for (const outcome& o : outcomes)
@@ -59,9 +73,7 @@ std::string table_of_causes(const std::vector<const outcome*>& missed,
                             const std::function<std::string(const claim&)>& href_of) {
   if (missed.empty()) return "";
   std::string rows;
-  const std::optional<cause> all_causes[] = {cause::model, cause::lock, cause::workload,
-                                             cause::paper, std::nullopt};
-  for (const std::optional<cause>& why : all_causes) {
+  for (const std::optional<cause>& why : all_causes()) {
     std::string links;
     std::size_t count = 0;
     for (const outcome* const o : missed) {
@@ -79,17 +91,19 @@ std::string table_of_causes(const std::vector<const outcome*>& missed,
   return fmt::format(
       "<section class=\"claims\" id=\"causes\" aria-labelledby=\"causes-title\">"
       "<div class=\"section-head\"><h2 id=\"causes-title\">What does not hold, by cause</h2></div>"
-      "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-labelledby=\"causes-title\">"
-      "<table><thead><tr><th>Cause</th><th class=\"num\">Claims</th><th>That is</th><th>Which</th>"
-      "</tr></thead><tbody>\n{}</tbody></table></div></section>\n",
-      rows);
+      "{}</section>\n",
+      framed_table("causes-title", "",
+                   fmt::format("<thead><tr><th>Cause</th><th class=\"num\">Claims</th>"
+                               "<th>That is</th><th>Which</th></tr></thead><tbody>\n{}</tbody>",
+                               rows)));
 }
 
 std::string filled_page(report::slots values, std::string_view script) {
   values["version"] = LOCKFLIGHT_VERSION;
   values["own_style"] = report::part_named(page_files(), "pages");
   values["own_script"] = report::part_named(page_files(), script);
-  return report::page_of(report::part_named(page_files(), "template"), std::move(values));
+  return report::page_of(report::part_named(page_files(), "template"), std::move(values),
+                         bench::own_locks());
 }
 
 }  // namespace lockflight::reproduce

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,9 +21,9 @@ struct pages_beside {
   std::vector<std::pair<std::string, std::string>> pages;
 };
 
-/// A paper's page, as one would hand it to the paper's author: for each figure a chart with our
-/// curves on the figure's axes, below it the claims that name the figure, and of each missed claim
-/// the reason.
+/// A paper's page, as one would hand it to the paper's author: first the claims that do not hold,
+/// with the reason; then for each figure charts with our curves on the figure's axes; then the
+/// claims that hold.
 [[nodiscard]] std::string page_of_paper(const paper& of, const reproduction& all,
                                         const pages_beside& beside = {});
 
@@ -39,9 +40,13 @@ struct pages_beside {
 [[nodiscard]] const std::vector<report::page_part>& page_files();
 
 /// The template filled with what all of these pages have. `values` needs `title`, `about`,
-/// `summary`, `lead`, `jump`, `sections` and `data` (JSON), as HTML. `script` names the one that
-/// draws.
+/// `summary`, `verdict`, `lead`, `jump`, `sections` and `data` (JSON), as HTML. `script` names the
+/// one that draws.
 [[nodiscard]] std::string filled_page(report::slots values, std::string_view script);
+
+/// A table in a frame that scrolls, named by the heading `title`. `body` are its head and its rows.
+[[nodiscard]] std::string framed_table(std::string_view title, std::string_view attributes,
+                                       std::string_view body);
 
 /// The number of claims with each verdict.
 struct tally {
@@ -54,8 +59,19 @@ struct tally {
   [[nodiscard]] std::size_t missed() const { return all - held - undecided; }
   /// "39 of 62 claims hold, 2 undecided; 2 calibrated".
   [[nodiscard]] std::string said() const;
+  /// The same as the line at the top of a page, with how many do not hold.
+  [[nodiscard]] std::string as_banner() const;
 };
 [[nodiscard]] tally tally_of(const std::vector<outcome>& outcomes, const std::string& paper);
+
+/// The name of a cause of a miss, and what it means.
+struct said_of_cause {
+  const char* name;
+  const char* said;
+};
+[[nodiscard]] said_of_cause said(const std::optional<cause>& why);
+/// All causes in the order of the tables; the last one is none.
+[[nodiscard]] const std::vector<std::optional<cause>>& all_causes();
 
 /// A table with a row for each cause of misses, of the outcomes that do not hold. `href_of` says
 /// where the claim's row is.

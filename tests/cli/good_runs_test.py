@@ -137,6 +137,17 @@ class Bench(ProgramTest):
         self.assertGreater(len(json.loads(self.read("t.json"))["traceEvents"]), 50)
         self.assert_nothing_left(["t.json"])
 
+    def test_a_trace_that_is_full_says_so(self):
+        code, out, err = self.run_program("bench", "--fabric", "sim", "--machine", "piz-daint",
+                                          "--lock", "d-mcs", "--procs", "1", "--ops", "20000",
+                                          "--trace", "t.json")
+        self.assertEqual(code, 0, err)
+        self.assertIn("wrote t.json", out)
+        self.assertRegex(err, r"^lockflight bench: --trace t.json: the trace has room for 65536 "
+                              r"events of a rank; it lacks the rest of 1 of 1 ranks, .*--ops\)\n$")
+        # An event is at most two lines: a span ends, and the next one begins.
+        self.assertLess(self.read("t.json").count("\n"), 2 * 65536 + 8)
+
     def test_trace_of_a_simulated_machine(self):
         out = self.run_well("bench", "--fabric", "sim", "--machine", "piz-daint", "--lock",
                             "rma-mcs", "--procs", "64", "--ops", "640", "--trace", "t.json")

@@ -141,6 +141,20 @@ class Page(unittest.TestCase):
             self.assertGreater(canvas["colours"], 5, canvas)
             self.assertTrue(canvas["label"], canvas)
 
+    def check_layout(self, where=""):
+        """Nothing overflows or overlaps and all contrasts suffice: wide and narrow, light and dark."""
+        script = (HERE / "layout.js").read_text(encoding="utf-8")
+        for width in (1280, 500):
+            for scheme in ("light", "dark"):
+                self.resize(width)
+                self.scheme(scheme)
+                # Two frames: charts have the new size and colours then.
+                self.browser.execute_async_script(
+                    "const done = arguments[0];"
+                    "requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+                with self.subTest(where, width=width, scheme=scheme):
+                    self.assertEqual(self.script(script), [])
+
     def only(self, keep):
         bench = copy.deepcopy(self.sample)
         bench["runs"] = [run for run in bench["runs"] if keep(run)]

@@ -3,7 +3,7 @@
 
 import copy
 
-from browser import CHARTS_PER_GROUP, By, Page, WebDriverWait, in_long_runs, main
+from browser import CHARTS_PER_GROUP, HERE, By, Page, WebDriverWait, in_long_runs, main
 
 HOSTILE = "</script><script>window.injected=1</script><img src=x onerror='window.injected=1'><b>&"
 
@@ -19,13 +19,64 @@ class Report(Page):
         self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "section.group")), 2)
         self.assertEqual(self.chart("throughput", "chart.config.type"), "line")
         self.assertEqual(self.chart("throughput", "chart.data.datasets.length"), 8)
-        self.assertEqual(len(self.column("Lock")), len(self.sample["runs"]))
+        runs = self.sample["runs"]
+        self.assertEqual(len(self.column("Lock")), len(runs))
+        # The runs with the most ranks come first, and among them the fastest.
+        fastest = max((run for run in runs if run["workload"] == "ecsb" and run["procs"] == 1024),
+                      key=lambda run: run["throughput_ops_s"])
+        self.assertEqual((self.column("Lock")[0], self.column("Ranks")[0]),
+                         (fastest["lock"], "1024"))
+        # A mutex has no share of writers.
+        self.assertEqual({writers for writers, kind in zip(
+            self.column("Writers"), self.column("Kind"), strict=True) if kind == "mutex"}, {""})
+        self.assertIn("does nothing in between", self.script(
+            "return document.querySelector('#group-1 .about').textContent"))
+
+    def test_layout(self):
+        self.open(self.one_workload(), CHARTS_PER_GROUP)
+        self.check_layout("lines")
+        self.press("[data-chart=latency] button", "distribution")
+        self.check_layout("distribution")
+
+    def test_layout_with_many_locks_and_two_numbers_of_ranks(self):
+        bench = self.only(lambda run: run["procs"] in (4, 16) and run["workload"] == "ecsb")
+        for number in range(2):
+            for run in self.only(lambda run: run["procs"] in (4, 16)
+                                 and run["workload"] == "ecsb")["runs"]:
+                run["lock"] += f"-with-{number}"
+                bench["runs"].append(run)
+        self.open(bench, CHARTS_PER_GROUP)
+        self.check_layout("pairs of bars")
+        self.assertEqual(self.script(
+            "return [...document.querySelectorAll('.scrolls')].map((one) => one.className)"),
+            ["scrolls wide more-right"])
+        sets = self.chart("throughput", "chart.data.datasets.map((one) => one.data)")
+        self.assertEqual(len(sets), 2)
+        self.assertEqual(sets[1], sorted(sets[1], reverse=True))
+
+    def test_the_check_of_the_layout_finds_faults(self):
+        self.open(self.only(lambda run: run["procs"] == 4 and run["workload"] == "ecsb"),
+                  CHARTS_PER_GROUP)
+        faults = """
+            const summary = document.querySelector(".summary");
+            summary.style.color = "var(--line)";
+            document.querySelector(".about").style.marginTop = "-12px";
+            document.querySelector(".jump").insertAdjacentHTML("afterend",
+              "<p style='width: 3000px'>wide</p>");
+            const { texts } = Chart.getChart(document.querySelector("canvas"));
+            Object.assign(texts[1], texts[0]);"""
+        # In one script: the charts are drawn anew after it.
+        found = "\n".join(self.script(faults + (HERE / "layout.js").read_text(encoding="utf-8")))
+        for fault in ("has a contrast of", "wider than its window", '" is over "', "Throughput: "):
+            self.assertIn(fault, found)
 
     @in_long_runs
     def test_distribution_uses_the_cdf_where_there_is_one(self):
         self.open(self.only(lambda run: run["workload"] == "ecsb"), CHARTS_PER_GROUP)
+        self.press("[data-chart=latency] button", "distribution")
         self.assertEqual(self.chart("latency", "chart.data.datasets[0].data.length"), 41)
         self.open(self.only(lambda run: run["workload"] == "warb"), CHARTS_PER_GROUP)
+        self.press("[data-chart=latency] button", "distribution")
         self.assertEqual(self.chart("latency", "chart.data.datasets[0].data.length"), 6)
 
     @in_long_runs
@@ -35,15 +86,25 @@ class Report(Page):
         self.assertEqual(self.chart("throughput", "chart.config.type"), "bar")
         self.assertEqual(
             self.chart("throughput", "chart.data.datasets[0].data"),
-            [run["throughput_ops_s"] for run in bench["runs"]])
+            sorted((run["throughput_ops_s"] for run in bench["runs"]), reverse=True))
 
     @in_long_runs
-    def test_a_lock_has_one_colour(self):
+    def test_own_locks_are_highlighted(self):
         self.open(self.one_workload(), CHARTS_PER_GROUP)
-        lines = self.chart("throughput", "chart.data.datasets.map((one) => one.borderColor)")
-        bars = self.chart("fairness", "chart.data.datasets[0].backgroundColor")
-        self.assertEqual(lines, bars)
-        self.assertEqual(len(set(lines)), 8)
+        lines = dict(self.chart(
+            "throughput", "chart.data.datasets.map((one) => [one.label, one.borderColor])"))
+        self.assertEqual(len(set(lines.values())), 8)
+        bars = dict(self.chart(
+            "fairness", "chart.data.labels.map((label, i) =>"
+            " [label, chart.data.datasets[0].backgroundColor[i]])"))
+        own = {"flight", "flight-rw"}
+        self.assertEqual({lock: bars[lock] for lock in own}, {lock: lines[lock] for lock in own})
+        plain = {colour for lock, colour in bars.items() if lock not in own}
+        self.assertEqual(len(plain), 1)
+        self.assertNotIn(plain.pop(), lines.values())
+        self.assertEqual(self.script(
+            "return [...document.querySelectorAll('.chip.own')].map((chip) => chip.textContent)"),
+            ["flight-rw", "flight"])
 
     def test_legend_hides_a_lock_everywhere(self):
         self.open(self.sample, 2 * CHARTS_PER_GROUP)
@@ -78,8 +139,8 @@ class Report(Page):
     def test_ranks_picker_moves_the_other_charts(self):
         self.open(self.one_workload(), CHARTS_PER_GROUP)
         self.press("#group-1 .pick button", "16")
-        wanted = [run["fairness_jain"] for run in self.sample["runs"]
-                  if run["procs"] == 16 and run["workload"] == "ecsb"]
+        wanted = sorted((run["fairness_jain"] for run in self.sample["runs"]
+                         if run["procs"] == 16 and run["workload"] == "ecsb"), reverse=True)
         self.assertEqual(self.chart("fairness", "chart.data.datasets[0].data"), wanted)
         self.assertIn("At 16 ranks", self.script(
             "return document.querySelector('#group-1 .lead').textContent"))
@@ -177,17 +238,6 @@ class Report(Page):
         self.script("dispatchEvent(new Event('afterprint'))")
         self.assertNotEqual(self.chart("throughput", "chart.data.datasets[0].borderColor"), light)
         self.check_quiet()
-
-    def test_nothing_sticks_out(self):
-        for width in (420, 768, 1400):
-            self.resize(width)
-            self.open(self.one_workload(), CHARTS_PER_GROUP)
-            self.assertLessEqual(
-                self.script("return document.documentElement.scrollWidth"), width)
-            out = self.script(
-                "return [...document.querySelectorAll('.card, canvas, .chip, .segmented')]"
-                ".filter((one) => one.getBoundingClientRect().right > innerWidth).length")
-            self.assertEqual(out, 0, f"at {width} px")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   }
   try {
     std::ofstream out(argv[2], std::ios::binary);
-    out << lockflight::report::render_html(lockflight::report::parse_file(argv[1]));
+    out << lockflight::report::render_html(lockflight::report::parse_file(argv[1]),
+                                           {"flight", "flight-rw"});
     return out.flush() ? 0 : 3;
   } catch (const lockflight::report::bad_input& e) {
     std::cerr << "report_page: " << e.what() << '\n';

@@ -11,6 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "report"))
 
 import browser  # noqa: E402
 
+MACHINES = len(list((pathlib.Path(__file__).resolve().parents[2] / "machines").glob("*.toml")))
+
 
 class Reproduced(browser.Page):
     def write(self, *what):
@@ -43,20 +45,34 @@ class Reproduced(browser.Page):
               (canvas) => Chart.getChart(canvas).data.datasets.length)""")
         self.assertGreater(len(curves), 3)
         self.assertTrue(all(n > 0 for n in curves), curves)
+        # The claims that do not hold come first, then the charts, two abreast.
+        self.assertEqual(self.script(
+            "return [...document.querySelectorAll('main > section')].map((one) => one.id)"),
+            ["missed", "charts", "held"])
+        for width, abreast in ((500, 1), (1280, 2)):
+            self.resize(width)
+            lefts = self.script("return [...document.querySelectorAll('.card')]"
+                                ".map((one) => one.getBoundingClientRect().left)")
+            self.assertEqual(len(set(lefts)), abreast)
+        self.assertLess(self.script("return document.documentElement.scrollHeight"), 6000)
+        self.check_layout("a paper")
 
     def test_the_index_leads_to_a_page_for_each_part(self):
         page = self.write("all", "--quick")
         self.assertEqual(self.show(page), 0)
         links = self.script("return [...document.querySelectorAll('.jump a')].map((a) => a.href)")
         self.assertEqual(len(links), 10)
+        self.check_layout("index")
+        self.resize(1400)
         for link in links:
             beside = page.parent / link.rsplit("/", 1)[1]
             self.assertTrue(beside.exists(), link)
         self.assertGreater(self.show(beside), 10)  # the last one, beyond
+        self.check_layout("beyond")
 
     @browser.in_long_runs
     def test_curves_alone(self):
-        self.assertEqual(self.show(self.write("beyond", "--quick")), 2 * 9)
+        self.assertEqual(self.show(self.write("beyond", "--quick")), 2 * MACHINES)
 
     @browser.in_long_runs
     def test_in_the_dark(self):
@@ -75,11 +91,11 @@ class Reproduced(browser.Page):
     @browser.in_long_runs
     def test_the_legend_hides_a_lock_in_all_charts(self):
         self.show(self.write("beyond", "--quick"))
-        self.assertEqual(self.shown(), [True] * 8)
+        self.assertEqual(self.shown(), [True] * MACHINES)
         self.press("#beyond-legend .chip", "d-mcs")
-        self.assertEqual(self.shown(), [False] * 8)
+        self.assertEqual(self.shown(), [False] * MACHINES)
         self.press("#beyond-legend .chip", "d-mcs")
-        self.assertEqual(self.shown(), [True] * 8)
+        self.assertEqual(self.shown(), [True] * MACHINES)
 
 
 if __name__ == "__main__":

@@ -58,32 +58,41 @@ class Page : public testing::Test {
   paper of_;
 };
 
-TEST_F(Page, HasARowForEachClaimBelowItsFigure) {
+TEST_F(Page, HasARowForEachClaim) {
   const std::string text = page();
   EXPECT_EQ(occurrences(text, "<tr id=\"some-"), 3u);
-  EXPECT_EQ(occurrences(text, "class=\"missed\">"), 1u);
-  EXPECT_EQ(occurrences(text, "class=\"missed undecided\">"), 1u);
+  EXPECT_EQ(occurrences(text, "class=\"missed\"><td"), 1u);
+  EXPECT_EQ(occurrences(text, "class=\"missed undecided\"><td"), 1u);
   for (const char* const part :
        {"queues beat spinning", "&gt; 0.001 x", "12.5", "seeds 0.4 apart", "no time",
-        "section 5.1, figure 3", "1 of 3 claims hold, 1 undecided", "The model lacks a cost."})
+        "section 5.1, figure 3", "1 of 3\u00a0claims hold, 1 undecided", "2 do not",
+        "The model lacks a cost."})
     EXPECT_NE(text.find(part), std::string::npos) << part;
-  // The first two are under figure 3, which comes before table 2.
-  const std::size_t figure = text.find("<h2 id=\"figure-3-title\">");
-  const std::size_t table = text.find("<h2 id=\"table-2-title\">");
-  ASSERT_NE(table, std::string::npos);
-  for (const char* const row : {"<tr id=\"some-one\"", "<tr id=\"some-unmeasured\""}) {
-    EXPECT_GT(text.find(row), figure) << row;
-    EXPECT_LT(text.find(row), table) << row;
+}
+
+TEST_F(Page, WhatDoesNotHoldComesBeforeTheChartsAndWhatHoldsAfterThem) {
+  const std::string text = page();
+  const std::size_t missed = text.find("id=\"missed\"");
+  const std::size_t charts = text.find("id=\"charts\"");
+  const std::size_t held = text.find("id=\"held\"");
+  ASSERT_NE(held, std::string::npos);
+  EXPECT_LT(missed, charts);
+  EXPECT_LT(charts, held);
+  for (const char* const row : {"<tr id=\"some-close\"", "<tr id=\"some-unmeasured\""}) {
+    EXPECT_GT(text.find(row), missed) << row;
+    EXPECT_LT(text.find(row), charts) << row;
   }
-  EXPECT_GT(text.find("<tr id=\"some-close\""), table);
+  EXPECT_GT(text.find("<tr id=\"some-one\""), text.find("id=\"figure-3-held\""));
 }
 
 TEST_F(Page, AFigureIsAChartWithItsNumbersAndThePapersPoints) {
   const std::string text = page();
   EXPECT_EQ(occurrences(text, "data-number=\"0\""), 1u);
   for (const char* const part :
-       {"(a) Two locks", "<td class=\"num\">3.25</td>", "Of some threshold.",
-        "The paper's point of queue is 6.5 (section 5.1)."})
+       {"<h3>Figure 3 (a)</h3><p>Two locks</p>", "<td class=\"num\">3.25</td>",
+        "Of some threshold.", "The paper's point of queue is 6.5 (section 5.1).",
+        "<a class=\"held\" href=\"#figure-3-held\">✓ 1 of 2\u00a0claims hold</a>",
+        "<a class=\"missed\" href=\"#missed\">✗ 1 does not</a>"})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   // Without a figure, the claims themselves are drawn; here those of table 2.
   EXPECT_EQ(occurrences(text, "data-group=\"table 2\""), 1u);
@@ -92,12 +101,18 @@ TEST_F(Page, AFigureIsAChartWithItsNumbersAndThePapersPoints) {
 
 TEST_F(Page, MissesAreListedByTheirCause) {
   const std::string text = page();
-  const std::size_t causes = text.find("id=\"causes\"");
-  ASSERT_NE(causes, std::string::npos);
-  EXPECT_NE(text.find("<a href=\"#some-close\">close</a>", causes), std::string::npos);
-  const std::size_t unknown = text.find("no cause known", causes);
-  ASSERT_NE(unknown, std::string::npos);
-  EXPECT_NE(text.find("<a href=\"#some-unmeasured\">", unknown), std::string::npos);
+  EXPECT_NE(text.find("by cause: the model of the machine 1 · no cause known 1"),
+            std::string::npos);
+  EXPECT_LT(text.find("<tr id=\"some-close\""), text.find("<tr id=\"some-unmeasured\""));
+}
+
+TEST_F(Page, MissesWithTheSameRemarkShareItsCell) {
+  of_.claims[1].because = cause::model;
+  reproduction all = made();
+  all.claims[1].why = "The model lacks a cost.";
+  const std::string text = page_of_paper(of_, all);
+  EXPECT_EQ(occurrences(text, "<td class=\"words\" rowspan=\"2\">"), 1u);
+  EXPECT_EQ(occurrences(text, "<tr id=\"some-"), 3u);
 }
 
 TEST_F(Page, TheIndexLeadsToThePages) {
@@ -105,6 +120,7 @@ TEST_F(Page, TheIndexLeadsToThePages) {
   const std::string index = page_of_index({of_}, made(), beside);
   EXPECT_NE(index.find("<a href=\"all-some.html\">Some paper</a>"), std::string::npos);
   EXPECT_NE(index.find("<a href=\"all-some.html#some-close\">close</a>"), std::string::npos);
+  EXPECT_LT(index.find("id=\"causes\""), index.find("id=\"papers\""));
   EXPECT_NE(page_of_paper(of_, made(), beside).find("<a href=\"all.html\">"), std::string::npos);
   EXPECT_EQ(page().find("all papers"), std::string::npos) << "it stands alone";
 }

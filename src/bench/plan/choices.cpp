@@ -20,6 +20,13 @@ const std::vector<lock_row>& lock_table() {
   return rows;
 }
 
+std::vector<std::string> own_locks() {
+  std::vector<std::string> names;
+  for (const lock_row& row : lock_table())
+    if (row.about.source.starts_with("lockflight:")) names.emplace_back(row.about.name);
+  return names;
+}
+
 const std::vector<std::string>& fabrics() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made{"shm"};

@@ -9,10 +9,10 @@
 namespace lockflight::bench {
 namespace {
 
-/// A trace of a few megabytes a rank is as much as a viewer opens; all ranks together stay under
-/// 100 MB.
+/// An event takes 24 bytes here and on average at most 128 in the file, so that the file stays under
+/// 100 MB, which a viewer opens.
 std::size_t events_for(int ranks, bool trace) {
-  constexpr std::size_t most = 1u << 22;
+  constexpr std::size_t most = 750'000;
   constexpr std::size_t most_each = 1u << 16;
   return trace ? std::min(most_each, most / static_cast<std::size_t>(ranks)) : 0;
 }

@@ -3,13 +3,11 @@
 "use strict";
 
 (function (lf) {
-  const { axis, value_axis, tooltip, base_options, line } = lf.draw;
+  const { placed_axis, value_axis, filled_range, tooltip, line, named_lines } = lf.draw;
   const { beyond = [] } = JSON.parse(document.getElementById("results").textContent);
-  const root = document.documentElement;
   // All charts share a legend: a lock has the same colour in each.
   const locks = lf.distinct(beyond.map((row) => row.lock));
   const hidden = new Set();
-  const charts = [];
 
   const series = (lock) => ({ lock, label: lock, variant: 0 });
 
@@ -27,76 +25,43 @@
     }));
   }
 
-  function options_of(view, rows) {
+  function options_of(view, rows, sets) {
     const at = lf.distinct(rows.map((row) => row.procs)).sort((a, b) => a - b);
-    const x = axis(view.theme, "ranks", {
-      type: "logarithmic", min: at[0], max: at[at.length - 1],
-      afterBuildTicks: (scale) => { scale.ticks = at.map((value) => ({ value })); },
-    });
-    x.ticks.callback = lf.rank_number;
-    return base_options(
+    const x = placed_axis(view.theme, "ranks", at, lf.rank_number, { logarithmic: true });
+    return named_lines(view, sets,
       {
         tooltip: tooltip(view.theme, {
           title: (items) => (items.length ? lf.ranks(items[0].parsed.x) : ""),
           label: (item) => ` ${item.dataset.label}: ${lf.scaled(item.parsed.y)}/s`,
         }),
       },
-      { x, y: value_axis(view, "operations a second", true, lf.scaled) },
-      { interaction: { mode: "x", intersect: false }, layout: { padding: { right: 14, top: 6 } } },
-    );
+      { x, y: value_axis(view, "operations a second", true, lf.scaled,
+        filled_range(rows.map((row) => row.throughput_ops_s))) },
+      { interaction: { mode: "x", intersect: false } });
   }
 
   function draw(card) {
     const rows = rows_of(card);
     if (!rows.length) return;
-    const place = card.querySelector(".plot");
-    place.style.height = "340px";
-    const canvas = document.createElement("canvas");
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${card.querySelector("h3").textContent}, operations a ` +
-      "second over the ranks; the numbers are in the table below");
-    place.append(canvas);
-    const view = { theme: lf.read_theme(locks) };
-    const chart = new Chart(canvas, { type: "line", data: { datasets: sets_of(view, rows) },
-      options: options_of(view, rows) });
-    charts.push({ chart, rows });
+    lf.add_chart(card, { names: locks, type: "line",
+      height: lf.labels.line_height(locks),
+      label: `${lf.title_of(card)}, operations a second over the ranks; the numbers are in the ` +
+        "table below",
+      build: (view) => {
+        const sets = sets_of(view, rows);
+        return { data: { datasets: sets }, options: options_of(view, rows, sets) };
+      } });
   }
 
-  function repaint() {
-    const view = { theme: lf.read_theme(locks) };
-    for (const { chart, rows } of charts) {
-      chart.data.datasets = sets_of(view, rows);
-      chart.options = options_of(view, rows);
-      chart.update();
-    }
-    show_legend(view.theme);
-  }
-
-  function stroke({ color, dash }) {
-    return `<span><svg class="stroke" viewBox="0 0 24 10" aria-hidden="true">` +
-      `<path d="M0 5H24" stroke="${color}" stroke-dasharray="${dash.join(" ")}"/></svg></span>`;
-  }
-
-  function show_legend(theme) {
-    const legend = document.getElementById("beyond-legend");
-    legend.replaceChildren(...locks.map((lock) => {
-      const chip = document.createElement("button");
-      chip.type = "button";
-      chip.className = "chip";
-      chip.innerHTML = stroke(theme.style(series(lock)));
-      chip.append(lock);
-      chip.setAttribute("aria-pressed", String(!hidden.has(lock)));
-      chip.addEventListener("click", () => {
-        if (!hidden.delete(lock)) hidden.add(lock);
-        repaint();
-      });
-      return chip;
+  const legend = document.getElementById("beyond-legend");
+  const chips = [...locks].sort((a, b) => lf.is_own(b) - lf.is_own(a)).map((lock) =>
+    lf.lock_chip(series(lock), lf.read_theme(locks), () => !hidden.has(lock), () => {
+      if (!hidden.delete(lock)) hidden.add(lock);
+      lf.repaint_charts();
     }));
-  }
-
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  legend.append(...chips.map(({ button }) => button));
   document.querySelectorAll(".card[data-machine]").forEach(draw);
-  show_legend(lf.read_theme(locks));
-  root.dataset.charts = String(charts.length);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  lf.charts_are_drawn(() => {
+    for (const { repaint } of chips) repaint(lf.read_theme(locks));
+  });
 })(lockflight);
