@@ -15,7 +15,7 @@
 #   is that extended regular expression (tests/support/says).
 #
 # lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
-#   Passes when FILE does not compile and the compiler's output matches REGEX. The build compiles
+#   Passes when FILE does not compile and the compiler's first error matches REGEX. The build compiles
 #   FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
 #   meant.
 #

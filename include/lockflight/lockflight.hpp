@@ -2,7 +2,8 @@
 // examples/first.cpp is a first program.
 #pragma once
 
+#include "lockflight/rma/cxx20.hpp"
+
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/mutex.hpp"
-#include "lockflight/rma/cxx20.hpp"
 #include "lockflight/shared_mutex.hpp"

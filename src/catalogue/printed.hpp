@@ -16,5 +16,6 @@ using printed =
     lock::families<lock::family<lock::rma_rw_listing>, lock::family<lock::mcs_rw_wp_listing>,
                    lock::family<lock::alock_listing>, lock::family<lock::mcs_listing>,
                    lock::family<lock::cql_listing>>;
+static_assert(printed::are_listable());
 
 }  // namespace lockflight::catalogue

@@ -12,5 +12,6 @@ namespace lockflight::catalogue {
 using lock_table = lock::joined<
     lock::with_after<lock::all, lock::family<lock::msg>, lock::family<lock::msg_deferred>>,
     lock::families<lock::family<baseline::pthread_mutex>, lock::family<baseline::pthread_rwlock>>>;
+static_assert(lock_table::are_listable());
 
 }  // namespace lockflight::catalogue

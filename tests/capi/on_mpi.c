@@ -76,7 +76,7 @@ static void every_lock(const struct lockflight_config* config, int rounds) {
   lockflight_participant* me;
   FINE(lockflight_join_mpi(MPI_COMM_WORLD, config, &me));
   REQUIRE(lockflight_rank(me) == rank && lockflight_ranks(me) == ranks);
-  every_lock_of(me, rounds);
+  locks_of_each_sort(me, rounds);
   waiting_serves_mpi(me);
   holds_and_leaves(me);
 }

@@ -41,7 +41,7 @@ int main(void) {
   refuses_what_does_not_fit();
   FINE(lockflight_join_oshmem(NULL, &me));
   REQUIRE(lockflight_rank(me) == rank && lockflight_ranks(me) == ranks);
-  every_lock_of(me, 20);
+  locks_of_each_sort(me, 20);
   holds_and_leaves(me);
   joins_by_the_old_name();
   if (rank == 0) puts("all holds");

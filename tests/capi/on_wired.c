@@ -29,7 +29,7 @@ static void every_lock(const struct lockflight_config* config, int rounds) {
   ranks = lockflight_ranks(me);
   REQUIRE(ranks == 4);
   REFUSED(JOIN(config, &another), LOCKFLIGHT_INVALID, "a second participant");
-  every_lock_of(me, rounds);
+  locks_of_each_sort(me, rounds);
   holds_and_leaves(me);
 }
 

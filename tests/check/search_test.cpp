@@ -1,13 +1,16 @@
 // Correct locks at bounds that finish in seconds: every schedule is searched, and the number of
-// states is pinned. A reduction that omits something, or a lock that changed, shows here first.
+// states is pinned where a row has it. A reduction that omits something, or a lock that changed,
+// shows here first.
 #include "check/search/search.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "check/check.hpp"
+#include "check/each_lock.hpp"
 #include "check/search_of.hpp"
 
 namespace lockflight::check {
@@ -20,7 +23,7 @@ struct pinned {
   int node_level;   // 0: the smallest elements are nodes
   const char* off;  // of the model: e effects at once, s stores at once, o posts in order
   settings set;
-  std::uint64_t states, transitions;
+  std::uint64_t states, transitions;  // 0: not pinned
 
   [[nodiscard]] request asked() const {
     request r = search_of(*this);
@@ -36,14 +39,17 @@ class correct_lock : public testing::TestWithParam<pinned> {};
 TEST_P(correct_lock, is_searched_in_full_and_breaks_no_rule) {
   const report made = run(GetParam().asked());
   EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
-  EXPECT_EQ(made.found.states, GetParam().states);
-  EXPECT_EQ(made.found.transitions, GetParam().transitions);
+  if (GetParam().states != 0) {
+    EXPECT_EQ(made.found.states, GetParam().states);
+    EXPECT_EQ(made.found.transitions, GetParam().transitions);
+  }
   EXPECT_TRUE(made.trace.empty());
   EXPECT_EQ(made.replay, "");
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
+[[nodiscard]] std::vector<pinned> pinned_rows() {
+  return {
     //      lock              w  r tw tr rounds levels node off   set          states transitions
     pinned{"spin",              2, 0, 0, 0, 2, "2",      0, "",   {}, 1987, 2788},
     pinned{"spin",              3, 0, 0, 0, 1, "3x1",    0, "",   {}, 2279, 3835},
@@ -176,8 +182,13 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 1105274, 2552941},
     pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 64274, 97756},
     pinned{"flight-rw",         1, 2, 0, 0, 1, "3x1",    0, "",   {}, 210264, 463812},
-    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 376859, 813749}));
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 376859, 813749}};
+}
 // clang-format on
+
+INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock,
+                         testing::ValuesIn(with_each_lock(
+                             pinned_rows(), pinned{"", 0, 0, 0, 0, 2, "2x1", 0, "", {}, 0, 0})));
 
 TEST(search, going_back_by_copies_and_by_running_again_agree) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";

@@ -1,5 +1,5 @@
 // The locks with the memory `views`: every schedule and every choice of messages is searched. The
-// number of states is pinned, as in search_test.cpp.
+// number of states is pinned where a row has it, as in search_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check/check.hpp"
+#include "check/each_lock.hpp"
 #include "check/search_of.hpp"
 #include "support/long_tests.hpp"
 
@@ -21,7 +22,7 @@ struct seen {
   const char* levels;
   const char* off;  // of the model: e effects at once, s stores with fences, o posts in order
   settings set;
-  std::uint64_t states;
+  std::uint64_t states;  // 0: not pinned
   int deaths = 0;
 
   [[nodiscard]] request asked() const {
@@ -42,12 +43,14 @@ class lock_with_views : public testing::TestWithParam<seen> {};
 TEST_P(lock_with_views, is_searched_in_full_and_breaks_no_rule) {
   const report made = run(GetParam().asked());
   EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made) << made.replay;
-  EXPECT_EQ(made.found.states, GetParam().states);
+  if (GetParam().states != 0) {
+    EXPECT_EQ(made.found.states, GetParam().states);
+  }
 }
 
 // clang-format off
 [[nodiscard]] const std::vector<seen>& rows() {
-  static const std::vector<seen> all{
+  static const std::vector<seen> all = with_each_lock<seen>({
     seen{"rma-mcs",            2, 0, 0, 0, 2, "2x1",    "e",  {}, 9699},
     seen{"alock",              2, 0, 0, 0, 2, "2x1",    "",   {}, 362708},
     seen{"alock",              2, 0, 0, 0, 2, "2x1",    "e",  {}, 317073},
@@ -182,7 +185,8 @@ TEST_P(lock_with_views, is_searched_in_full_and_breaks_no_rule) {
     seen{"shiftlock",          1, 1, 0, 0, 1, "2",      "",   {}, 105009, 1},
     seen{"cql",                1, 1, 0, 0, 1, "2",      "",   {}, 183361, 1},
     seen{"flight",             2, 0, 0, 0, 1, "2",      "",   {}, 136678, 1},
-    seen{"flight-rw",          1, 1, 0, 0, 1, "2",      "",   {}, 471395, 1}};
+    seen{"flight-rw",          1, 1, 0, 0, 1, "2",      "",   {}, 471395, 1}},
+    seen{"",                   0, 0, 0, 0, 1, "2x1",    "",   {}, 0});
   return all;
 }
 // clang-format on

@@ -7,7 +7,7 @@ import os
 import re
 import unittest
 
-from support import COMMANDS, SOURCES, ProgramTest
+from support import COMMANDS, SOURCES, ProgramTest, checked
 
 
 def source(path):
@@ -21,12 +21,28 @@ def blocks(text, language=r"\w*"):
 
 DOCUMENTS = ["README.md"] + sorted(
     os.path.relpath(path, SOURCES) for path in glob.glob(os.path.join(SOURCES, "docs", "*.md")))
-# Each program of a page is an example, which the build compiles and the tests run.
+# Each program of a page is a file that the build compiles and the tests run.
 PROGRAMS = [
-    ("README.md", "cpp", "ucx/first.cpp"),
-    ("docs/languages.md", "cpp", "first.cpp"),
-    ("docs/languages.md", "c", "counter.c"),
-    ("docs/languages.md", "fortran", "mpi/counter_f08.f90"),
+    ("README.md", "cpp", "examples/ucx/first.cpp"),
+    ("docs/languages.md", "cpp", "examples/first.cpp"),
+    ("docs/languages.md", "c", "examples/counter.c"),
+    ("docs/languages.md", "fortran", "examples/mpi/counter_f08.f90"),
+    ("docs/new-lock.md", "cpp", "tests/check/example_ticket.hpp"),
+]
+
+# Page, where a table begins that has each lock, and what to add. The searches of a lock are lines of
+# tests/check_deep; tests/style/documents.py says if those of these tables are not.
+TABLE_OF_DEATHS = "| lock | `--writers 2 --rounds 2 --deaths 1` |"
+TABLES_OF_LOCKS = [
+    ("docs/performance.md", "| lock | acquire, free |",
+     "add | `{0}` | ACQUIRE, FREE | RELEASE, FREE | HANDOFF |"),
+    ("docs/verification.md", "| lock | bound | states |",
+     "add a line `{0} ... --memory views` to bounds() in tests/check_deep, and what "
+     "`./dev check-deep --table views {0}` prints"),
+    ("docs/verification.md", TABLE_OF_DEATHS, "add what `./dev check-deep --table deaths {0}` prints"),
+    ("docs/verification.md", "| lock | the largest search |",
+     "add lines `{0} ...` to bounds() in tests/check_deep, and | `{0}` | THE LARGEST | STATES, WHICH "
+     "`./dev check-deep {0}` PRINTS | WHICH WAITERS NEVER STARVE |"),
 ]
 
 
@@ -34,8 +50,23 @@ class Readme(ProgramTest):
     def test_the_programs_are_examples(self):
         for document, language, example in PROGRAMS:
             with self.subTest(document=document, language=language):
-                self.assertEqual(blocks(source(document), language),
-                                 [source(f"examples/{example}")])
+                self.assertEqual(blocks(source(document), language), [source(example)])
+
+    def test_the_example_of_a_lock_is_copied_under_another_name(self):
+        script = next(block for block in blocks(source("docs/new-lock.md")) if "sed " in block)
+        copies = {"include/lockflight/lock/my_lock.hpp": ["class my_lock {", '.name = "my-lock"'],
+                  "tests/lock/my_lock_counts_test.cpp": ['#include "lockflight/lock/my_lock.hpp"'],
+                  "tests/mutants/my_lock.mutants": ["\nlock my_lock my_lock.hpp\n"]}
+        originals = re.findall(r"tests/\w+/example_ticket\S+", script)
+        for path in [*copies, *originals]:
+            os.makedirs(self.path(os.path.dirname(path)), exist_ok=True)
+        for path in originals:
+            self.write(path, source(path))
+        self.assertEqual(checked(["sh", "-e"], input=script, cwd=self.folder), (0, "", ""))
+        for path, has in copies.items():
+            for text in has:
+                self.assertIn(text, self.read(path))
+            self.assertNotRegex(self.read(path), "example[-_]ticket|subject")
 
     def test_python_in_the_readme_compiles(self):
         programs = blocks(source("README.md"), "python")
@@ -43,13 +74,31 @@ class Readme(ProgramTest):
         for program in programs:
             compile(program, "README.md", "exec")
 
+    def locks(self):
+        return json.loads(self.run_well("locks", "--json"))["locks"]
+
     def test_the_table_has_the_locks_that_exist(self):
-        locks = {lock["name"]: lock["kind"]
-                 for lock in json.loads(self.run_well("locks", "--json"))["locks"]}
-        rows = re.findall(r"(?m)^\| ((?:`[a-z-]+`(?:, )?)+) \| (mutex|rw) \|",
-                          source("docs/locks.md"))
-        told = {name: kind for names, kind in rows for name in re.findall(r"`([a-z-]+)`", names)}
-        self.assertEqual(told, locks)
+        told = re.findall(r"(?m)^\| `([a-z0-9-]+)` \| (mutex|rw) \|", source("docs/locks.md"))
+        listed = [(lock["name"], lock["kind"]) for lock in self.locks()]
+        for name, kind in listed:
+            if (name, kind) not in told:
+                self.fail(f"docs/locks.md, The table: add | `{name}` | {kind} | SOURCE | USE IT WHEN |")
+        self.assertEqual(told, listed, "docs/locks.md, The table: the order is that of `lockflight locks`")
+
+    def test_no_table_leaves_a_lock_out(self):
+        # Only the pauses of a lock of that name differ from those of another one.
+        names = [lock["name"] for lock in self.locks()
+                 if "sim" in lock["fabrics"] and not lock["name"].endswith("-backoff")]
+        for page, header, add in TABLES_OF_LOCKS:
+            table = re.search(rf"(?m)^{re.escape(header)}.*\n((?:\|.*\n)+)", source(page))[1]
+            has = {name for cell in re.findall(r"(?m)^\| (.*?) \|", table)
+                   for name in re.findall(r"`([a-z0-9-]+)`", cell)}
+            for name in names:
+                if name not in has and not (header == TABLE_OF_DEATHS and self.cannot_die(name)):
+                    self.fail(f"{page}, the table '{header}': no row of {name}; {add.format(name)}")
+
+    def cannot_die(self, lock):
+        return self.run_program("check", "--lock", lock, "--writers", "1", "--deaths", "1")[0] == 2
 
     def test_the_table_has_the_workloads_that_exist(self):
         text = source("docs/workloads.md")

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -129,6 +132,12 @@ void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
   all.arrive_and_wait();
 }
 
+/// The names of the locks that the tests of this program measure: those of every `placed`.
+[[nodiscard]] inline std::set<std::string, std::less<>>& measured_locks() {
+  static std::set<std::string, std::less<>> names;
+  return names;
+}
+
 /// A lock with the cells that the test reads.
 template <template <class> class Lock>
 struct placed {
@@ -136,10 +145,44 @@ struct placed {
   using parameters = typename lock_type::parameters;
 
   explicit placed(counted_participant& me, const parameters& set = {}, rma::rank_t home = 0)
-      : cells(lock_type::cells::place(me.cells(), me.machine(), set, home)), lock(me, cells, set) {}
+      : cells(lock_type::cells::place(me.cells(), me.machine(), set, home)), lock(me, cells, set) {
+    static_cast<void>(is_measured);
+  }
 
   typename lock_type::cells cells;
   lock_type lock;
+
+ private:
+  // Set before main(), whichever tests are run.
+  static inline const bool is_measured = measured_locks().emplace(lock_type::about.name).second;
 };
+
+struct both_costs {
+  operation_counts acquire, release;
+  std::optional<operation_counts> attempt = std::nullopt;
+};
+
+/// Exclusive acquire and release by every rank in turn: `expected(rank)` are the costs. A try_lock
+/// that succeeds costs the same, with a compare-swap for each swap, unless said otherwise.
+template <template <class> class Lock, class Expected>
+void uncontended(const rma::topology& machine, Expected expected,
+                 const typename placed<Lock>::parameters& set = {}, rma::rank_t home = 0) {
+  on_every_rank(machine, [&](counted_participant& me) {
+    rma::barrier all(me);
+    placed<Lock> l(me, set, home);
+    for (rma::rank_t turn = 0; turn < machine.ranks(); ++turn, all.arrive_and_wait()) {
+      if (turn != me.rank()) continue;
+      const std::string who = " by rank " + std::to_string(turn);
+      const both_costs cost = expected(turn);
+      costs(me, "lock" + who, cost.acquire, [&] { l.lock.lock(); });
+      costs(me, "unlock" + who, cost.release, [&] { l.lock.unlock(); });
+
+      operation_counts tried = cost.attempt.value_or(cost.acquire);
+      tried.cas += std::exchange(tried.swap, 0);
+      costs(me, "try_lock" + who, tried, [&] { require(l.lock.try_lock(), "it is free"); });
+      costs(me, "unlock after try_lock" + who, cost.release, [&] { l.lock.unlock(); });
+    }
+  });
+}
 
 }  // namespace lockflight::test

@@ -21,6 +21,7 @@
 #include "lockflight/lock/mcs_rw_rp.hpp"
 #include "lockflight/lock/mcs_rw_wp.hpp"
 #include "lockflight/lock/msg.hpp"
+#include "lockflight/lock/requirements.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 #include "lockflight/lock/shiftlock.hpp"
@@ -33,11 +34,16 @@ template <template <class> class Lock>
 struct family {
   template <class Port>
   using on = Lock<Port>;
+
+  /// True. Does not compile, and says why, if programs cannot list and create the lock.
+  [[nodiscard]] static consteval bool is_listable() { return check_requirements<Lock>(); }
 };
 
 template <class... Families>
 struct families {
   static constexpr std::size_t size = sizeof...(Families);
+
+  [[nodiscard]] static consteval bool are_listable() { return (Families::is_listable() && ...); }
 
   /// Calls `visit(Families{})` for each, in order.
   template <class Visit>
@@ -92,5 +98,6 @@ using all =
              family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>, family<mcs_rw_wp>,
              family<mcs_rw_fair>, family<dslr>, family<shiftlock>, family<cql>, family<declock>,
              family<msg>, family<flight>, family<flight_rw>>;
+static_assert(all::are_listable());
 
 }  // namespace lockflight::lock

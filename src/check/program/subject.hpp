@@ -28,7 +28,8 @@ using settings = lock::parameter_values;
 
 struct subject {
   lock::facts about;
-  bool shared = false;  ///< has readers
+  bool shared = false;             ///< has readers
+  bool bounds_overtaking = false;  ///< has most_overtaken
   /// The call that the lock lacks to play that part; null if none.
   const char* (*lacks)(part);
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
@@ -94,18 +95,26 @@ template <class Lock>
   return nullptr;
 }
 
+/// True if the lock says how often later participants overtake a waiter.
+template <class Lock>
+concept bounds_overtaking =
+    requires(const rma::topology& machine, const typename Lock::parameters& set) {
+      Lock::most_overtaken(machine, set);
+    };
+
 template <class Lock>
 [[nodiscard]] constexpr subject make_subject() {
   return {
       .about = Lock::about,
       .shared = lock::shared<Lock>,
+      .bounds_overtaking = bounds_overtaking<Lock>,
       .lacks = what_lacks<Lock>,
       .make =
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = parameters_for<typename Lock::parameters>(set);
             how.endless = what.endless;
             how.has_doorway = lock::has_doorway<Lock>;
-            if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
+            if constexpr (bounds_overtaking<Lock>)
               if (!what.endless && !how.most_overtaken)
                 how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
             const program_of<Lock> runs(what, chosen);
