@@ -156,7 +156,7 @@ TEST(starvation, locks_without_rows_keep_what_they_promise) {
     r.lock = lock->about.name;
     r.writers = lock->shared ? 1 : 2;
     r.readers = lock->shared ? 1 : 0;
-    r.until.most_states = 50'000;
+    r.until.most_states = 20'000;
     r.starvation = lock->bounds_overtaking ? watched::all : watched::leaving;
     const report made = run(r);
     EXPECT_NE(made.found.what, verdict::violation) << trace_table(made);
