@@ -144,7 +144,7 @@ concept listable =
     has_doorway_in_form<L> && has_bounds_in_form<L> && has_needs<Lock>;
 
 /// True if the lock is listable. Otherwise the compiler's first error says what it lacks, and the
-/// line before has its name.
+/// lines around it name the lock.
 template <template <class> class Lock>
 [[nodiscard]] consteval bool check_requirements() {
   using L = Lock<detail::any_port>;
