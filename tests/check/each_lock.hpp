@@ -9,7 +9,7 @@
 
 namespace lockflight::check {
 
-/// Of locks that are broken on purpose, see tests/mutants/listing_test.cpp.
+/// True of the locks that are broken on purpose: tests/mutants/listing_test.cpp.
 [[nodiscard]] inline bool is_broken(const subject& lock) {
   return lock.about.name == "rma-rw-listing" || lock.about.name == "cql-listing";
 }
