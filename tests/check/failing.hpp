@@ -74,6 +74,7 @@ class failing {
 
  public:
   static constexpr lock::facts about = robust::about;
+  static constexpr bool timed_waits_end_early = true;  // by an exception
   using parameters = failing_parameters;
   using participant = typename robust::participant;
   struct cells : robust::cells {
