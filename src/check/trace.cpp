@@ -17,6 +17,8 @@ namespace {
       return before == stage::releasing ? "has left, comes again" : "comes";
     case stage::waiting:
       return "waits";
+    case stage::giving_up:
+      return "gives up";
     case stage::inside:
       return "ENTERS";
     case stage::inside_shared:

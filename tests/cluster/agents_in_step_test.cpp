@@ -580,6 +580,18 @@ TEST_F(AgentsInStep, AnAgentThatFindsItsKeyDeletedStaysOutUntilItsDeadline) {
   EXPECT_GT(at(2).words.deadline(), now());
 }
 
+// A key that somebody has deleted is no eviction, after which the host would stay away for longer
+// each time.
+TEST_F(AgentsInStep, AHostWhoseKeyIsDeletedAgainAndAgainIsBackAfterEachDeadline) {
+  add_first(2);
+  for (int deletions = 0; deletions < 3; ++deletions) {
+    const instant promised = at(2).words.deadline();
+    delete_key(key_kind::member, 2);
+    pass(promised - now() + 2 * second);
+    EXPECT_TRUE(has_key(2)) << deletions << " deletions before this one";
+  }
+}
+
 TEST_F(AgentsInStep, OfTwoAgentsWithTheSameKeysOneEnds) {
   add_first(2);
   renew_as_twin_of(at(2));

@@ -70,6 +70,39 @@ TEST(declock_counts, a_handover_inside_a_node_is_free) { inside_a_node(1, {}); }
 // Nobody else is in the queue at the home, so the node keeps the lock.
 TEST(declock_counts, the_bound_reads_the_header) { inside_a_node(0, {.get = 1, .flush = 1}); }
 
+// Ranks 4 to 7 of a node have the lock in this order: two releases are handovers, and the third one
+// reads whether another node waits.
+TEST(declock_counts, so_many_handovers_are_free) {
+  on_every_rank(rma::topology::balanced({2, 4}), [](counted_participant& me) {
+    constexpr std::int64_t handovers = 2;
+    rma::barrier all(me);
+    hierarchy l(me, {.handovers = handovers});
+    const auto last = me.cells().take<rma::plain_cell>(1).at(4);
+    if (me.rank() == 4) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 4) {
+      watch(me, last, rma::equals(7));
+      costs_of_network(me, "the first release", {}, [&] { l.lock.unlock(); });
+    } else if (me.rank() > 4) {
+      const auto comes = static_cast<rma::word>(me.rank());
+      if (me.rank() > 5) watch(me, last, rma::equals(comes - 1));
+      int awaits = 0;  // of the record, and then of the node's queue
+      hooks(me).before_await = [&] {
+        if (++awaits == 2) rma::put_now(uncounted(me), last, comes);
+      };
+      costs_of_network(me, "the acquire", {}, [&] { l.lock.lock(); });
+      hooks(me).before_await = nullptr;
+      if (me.rank() == 5)
+        costs_of_network(me, "the second release", {}, [&] { l.lock.unlock(); });
+      else if (me.rank() == 6)
+        costs_of_network(me, "the third release", {.get = 1, .flush = 1}, [&] { l.lock.unlock(); });
+      else
+        l.lock.unlock();
+    }
+    all.arrive_and_wait();
+  });
+}
+
 TEST(declock_counts, a_reader_joins_its_node_for_free) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);

@@ -150,6 +150,34 @@ TEST(flight_counts, a_handover_inside_a_node_is_one_store) {
   });
 }
 
+// Ranks 1 to 6 stand in the queue in this order. A rank to which the word is handed over needs no
+// atomic for it; one that becomes the head in a trial does, and so does rank 1.
+TEST(flight_counts, after_so_many_handovers_there_is_a_trial) {
+  for (const std::int64_t handovers : {1, 2, 3}) {
+    on_every_rank(topology::flat(7), [handovers](counted_participant& me) {
+      rma::barrier all(me);
+      flight l(me, {.handovers = handovers});
+      const auto last = me.cells().take<rma::plain_cell>(1);
+      if (me.rank() == 0) l.lock.lock();
+      all.arrive_and_wait();
+      const auto comes = static_cast<rma::word>(me.rank());
+      if (me.rank() == 0) {
+        watch(me, last, rma::equals(6));
+        l.lock.unlock();
+        return;
+      }
+      watch(me, last, rma::equals(comes - 1));
+      hooks(me).before_await = [&] { rma::put_now(uncounted(me), last, comes); };
+      me.port().reset_counts();
+      l.lock.lock();
+      const bool is_handed_over = (me.rank() - 1) % (handovers + 1) != 0;
+      const std::uint64_t atomics = me.port().counts().rmw;
+      require(atomics == (is_handed_over ? 2 : 3), std::to_string(atomics) + " atomics");
+      l.lock.unlock();
+    });
+  }
+}
+
 TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     flight l(me, {.barge = 1, .local_budget = 1, .remote_budget = 1});

@@ -1,6 +1,7 @@
 // Judges generated mutants (tests/mutants/mutate.py): each is searched for in all pairs of ways to
 // acquire its lock, in several ways, and at every bound of the lock's own table, until a rule is
-// broken.
+// broken. Each search is short at first; for a mutant that none has found, those of pairs as they
+// are and of the table that were too large are repeated with a larger bound.
 //
 // Usage: mutants_judge TABLES_DIR JOBS [BOUND...]
 //
@@ -13,12 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 #include "check/pairs.hpp"
 #include "mutants/generated.hpp"
@@ -27,15 +30,19 @@
 namespace lockflight::mutants {
 namespace {
 
-constexpr std::uint64_t most_states = 200'000;     // of one search
-constexpr std::uint64_t most_executions = 10'000;  // of one random search
-constexpr int most_cpu_seconds = 60;               // of one search, before it is called endless
+/// The limits of one search.
+struct effort {
+  std::uint64_t most_states;
+  std::uint64_t most_executions;  // of a random search
+  int most_cpu_seconds;           // before it is called endless
+};
+constexpr std::array efforts{effort{20'000, 1'000, 20}, effort{200'000, 10'000, 60}};
 
 using clock = std::chrono::steady_clock;
 
 // A search that does not come back ends the process.
-void allow_seconds() {
-  const itimerval most{.it_interval = {}, .it_value = {.tv_sec = most_cpu_seconds, .tv_usec = 0}};
+void allow_seconds(int cpu_seconds) {
+  const itimerval most{.it_interval = {}, .it_value = {.tv_sec = cpu_seconds, .tv_usec = 0}};
   setitimer(ITIMER_VIRTUAL, &most, nullptr);
 }
 
@@ -47,10 +54,10 @@ void allow_seconds() {
     std::string name = more;
     for (const check::part_row& row : check::part_rows)
       if (asked.*row.count > 0) name += row.key + ("=" + std::to_string(asked.*row.count)) + " ";
-    made.push_back({name + asked.levels, asked});
+    made.push_back({name + asked.levels, asked, std::string_view(more).empty()});
   };
   if (m.lock == "robust" || m.broken.make == nullptr) {
-    for (const check::request& pair : check::pairs_of(m.broken, 1)) add(pair, "deaths=1 ");
+    for (const check::request& pair : check::pairs_of(m.broken, 1)) add(pair, "");
     return made;
   }
   const std::vector<check::request> pairs = check::pairs_of(m.broken);
@@ -76,11 +83,11 @@ void allow_seconds() {
 }
 
 // Not each lock promises that its attempts end: the intact one has to pass.
-[[nodiscard]] bool intact_passes(const mutant& m, const check::request& asked) {
+[[nodiscard]] check::verdict of_intact(const mutant& m, const check::request& asked) {
+  if (asked.starvation == check::watched::nobody) return check::verdict::ok;
   for (const check::subject& s : check::subjects())
-    if (s.about.name == m.broken.about.name)
-      return check::run(s, asked).found.what == check::verdict::ok;
-  return true;
+    if (s.about.name == m.broken.about.name) return check::run(s, asked).found.what;
+  return check::verdict::ok;
 }
 
 struct verdict {
@@ -89,29 +96,44 @@ struct verdict {
   double seconds = 0;
 };
 
+// Runs a search. False if it was too large.
+[[nodiscard]] bool search(const mutant& m, named_search each, const effort& most, verdict& made) {
+  allow_seconds(most.most_cpu_seconds);
+  each.asked.until.shorten = false;
+  const std::uint64_t wanted = each.asked.random_until.executions;
+  each.asked.random_until.executions = std::min(wanted, most.most_executions);
+  each.asked.until.most_states = most.most_states;
+  made.search = each.name;
+  try {
+    const check::report found = check::run(m.broken, each.asked);
+    check::verdict what = found.found.what;
+    if (what == check::verdict::violation) {
+      what = of_intact(m, each.asked);
+      made.killed = what == check::verdict::ok;
+      if (made.killed) made.rule = found.found.broken->property;
+    }
+    const bool is_whole = each.asked.random && wanted <= most.most_executions;
+    return what != check::verdict::bound || is_whole;
+  } catch (const check::bad_request&) {
+    return true;  // the search is not for this lock
+  } catch (const std::exception& e) {
+    made.killed = true;
+    made.rule = std::string("exception: ") + e.what();
+    return true;
+  }
+}
+
 [[nodiscard]] verdict judge(const mutant& m, std::vector<named_search> searches) {
   const auto began = clock::now();
   verdict made;
-  for (named_search& each : searches) {
-    allow_seconds();
-    each.asked.until.shorten = false;
-    each.asked.random_until.executions =
-        std::min(each.asked.random_until.executions, most_executions);
-    each.asked.until.most_states = most_states;
-    try {
-      const check::report found = check::run(m.broken, each.asked);
-      made.killed =
-          found.found.what == check::verdict::violation &&
-          (each.asked.starvation == check::watched::nobody || intact_passes(m, each.asked));
-      if (made.killed) made.rule = found.found.broken->property;
-    } catch (const check::bad_request&) {
-      continue;  // the search is not for this lock
-    } catch (const std::exception& e) {
-      made.killed = true;
-      made.rule = std::string("exception: ") + e.what();
+  for (const effort& most : efforts) {
+    std::vector<named_search> too_large;
+    for (const named_search& each : searches) {
+      if (!search(m, each, most, made) && each.is_repeated) too_large.push_back(each);
+      if (made.killed) break;
     }
-    made.search = each.name;
     if (made.killed) break;
+    searches = std::move(too_large);
   }
   made.seconds = std::chrono::duration<double>(clock::now() - began).count();
   return made;

@@ -11,12 +11,15 @@ Exit codes: 0 each mutant is found or in the list of those that break nothing; 1
 
 import argparse
 import collections
+import json
 import os
 import pathlib
 import random
 import re
+import string
 import subprocess
 import sys
+import time
 
 import generate
 
@@ -26,7 +29,7 @@ BUILD = ROOT / "build"
 OF_LOCKS = BUILD / "tests/mutants/generated"
 OF_CORE = BUILD / "tests/cluster/generated"
 CORE = {"home": ["home.hpp", "home.cpp", "home_unused.cpp"], "owner": ["owner.hpp", "owner.cpp"],
-        "agent": ["agent.hpp", "agent.cpp"],
+        "agent": ["agent.hpp", "agent.cpp", "agent_unused.cpp"],
         "membership": ["membership.hpp", "membership.cpp", "membership_changes.cpp"],
         "acquire": ["acquire.hpp"]}
 PARTS = ("locks", "cluster", "semaphores", "robust")
@@ -155,20 +158,21 @@ def stale_entries(tables, known):
 
 
 def choose(tables, count, chance):
-    """`count` changes of all, so that each table gets its share by size; a file that several tables
-    have counts once."""
-    seen, all_changes = set(), []
+    """`count` changes of all, so that each table gets its share by size. A change of a file that
+    several tables have counts once and is a mutant of each of them."""
+    tables_of, changes = collections.defaultdict(list), {}
     for table in tables:
         for change in candidates(table):
-            if (table.part, change.key()) not in seen:
-                seen.add((table.part, change.key()))
-                all_changes.append((table, change))
-    chance.shuffle(all_changes)
+            tables_of[change.key()].append(table)
+            changes.setdefault(change.key(), change)
+    keys = list(changes)
+    chance.shuffle(keys)
     chosen = collections.defaultdict(list)
-    for number, (table, change) in enumerate(all_changes[:count]):
-        inside = chance.choice(table.insides) if table.insides else ""
-        chosen[table.name].append(Mutant(f"m{number:04}", change, inside))
-    return chosen, len(all_changes)
+    for number, key in enumerate(keys[:count]):
+        for copy, table in zip(string.ascii_lowercase, tables_of[key]):
+            inside = chance.choice(table.insides) if table.insides else ""
+            chosen[table.name].append(Mutant(f"m{number:04}{copy}", changes[key], inside))
+    return chosen, len(keys)
 
 
 def write(path, text):
@@ -191,7 +195,7 @@ def culprits(log, chosen):
         text = (BUILD / path).read_text().splitlines() if not path.startswith("/") else \
             pathlib.Path(path).read_text().splitlines()
         for i in range(int(line) - 1, -1, -1):
-            found = re.match(r"namespace lockflight::\w+::mutant_(m\d{4})\b", text[i])
+            found = re.match(r"namespace lockflight::\w+::mutant_(m\d{4}[a-z])\b", text[i])
             if found:
                 named.add(found.group(1))
                 break
@@ -199,7 +203,7 @@ def culprits(log, chosen):
     for line in log.splitlines():
         if "mutant_m" in line and ("error" in line or "required from" in line
                                    or "In instantiation" in line):
-            named.update(re.findall(r"mutant_(m\d{4})", line))
+            named.update(re.findall(r"mutant_(m\d{4}[a-z])", line))
     return named
 
 
@@ -209,26 +213,60 @@ def build(target, jobs):
 
 
 def compile_all(target, tables, chosen, jobs):
-    """Drops the mutants that do not compile. Returns their number."""
-    dropped = 0
+    """Drops the mutants that do not compile, and returns them."""
+    dropped = []
     while True:
         write_tables(tables, chosen)
         made = build(target, jobs)
         if made.returncode == 0:
             return dropped
         bad = culprits(made.stdout, chosen)
-        before = sum(map(len, chosen.values()))
+        now = [m for some in chosen.values() for m in some if m.name in bad]
+        if not now:
+            fail(3, "cannot build " + target + "\n" + made.stdout[-3000:])
         for name in chosen:
             chosen[name] = [m for m in chosen[name] if m.name not in bad]
-        now_dropped = before - sum(map(len, chosen.values()))
-        if now_dropped == 0:
-            fail(3, "cannot build " + target + "\n" + made.stdout[-3000:])
-        dropped += now_dropped
-        print(f"  {now_dropped} do not compile", flush=True)
+        dropped += now
+        print(f"  {len(now)} do not compile", flush=True)
 
 
-def judge(command, mutants, known, totals):
-    number = 0
+class Results:
+    """The verdicts of a run, in a file, so that a run that was cut goes on."""
+
+    VERDICTS = ("killed", "equivalent", "survived", "not compiled")
+
+    def __init__(self, path, kept):
+        self.path, self.of = path, {}
+        lines = path.read_text().splitlines() if kept and path.exists() else []
+        for line in lines:
+            made = json.loads(line)
+            if made["verdict"] in kept:
+                self.of[json.dumps(made["change"])] = made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(made) + "\n" for made in self.of.values()))
+
+    @staticmethod
+    def key(m):
+        return json.dumps(m.change.key())
+
+    def add(self, m, verdict, rule="", search="", seconds=0.0):
+        """Of several mutants with the same change, one that is found is enough."""
+        before = self.of.get(self.key(m), {"verdict": "not compiled"})["verdict"]
+        if self.VERDICTS.index(before) < self.VERDICTS.index(verdict):
+            return
+        made = {"change": m.change.key(), "verdict": verdict, "rule": rule, "search": search,
+                "seconds": seconds}
+        self.of[self.key(m)] = made
+        with open(self.path, "a", encoding="utf-8") as out:
+            out.write(json.dumps(made) + "\n")
+
+    def split(self, mutants):
+        return {verdict: [m for m in mutants if self.of[self.key(m)]["verdict"] == verdict]
+                for verdict in self.VERDICTS}
+
+
+def judge(command, mutants, results):
+    number, began = 0, time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout:
             name, verdict, rule, search, seconds = line.rstrip("\n").split("\t")
@@ -236,17 +274,32 @@ def judge(command, mutants, known, totals):
             m = mutants[name]
             if search == "stale":
                 fail(3, f"{m.shown()}cannot be applied: {rule}")
-            if verdict == "survived":
-                why = known.get(m.change.key())
-                verdict = "equivalent" if why else "survived"
-                rule = why or ""
-            totals[verdict].append(m)
-            print(f"{number:5}/{len(mutants)} {verdict:10} {seconds:>6} s  {rule[:60]:60} {search}")
+            results.add(m, verdict, rule, search, float(seconds))
+            left = (time.monotonic() - began) / number * (len(mutants) - number) / 60
+            print(f"{number:5}/{len(mutants)} {verdict:8} {seconds:>6} s  {rule[:40]:40} {search}"
+                  f"  ({left:.0f} min left)")
             if verdict == "survived":
                 print(m.shown(), end="")
             sys.stdout.flush()
     if running.returncode != 0 or number != len(mutants):
         fail(3, f"{command[0]} ended with {running.returncode} after {number} of {len(mutants)}")
+
+
+def judge_all(tables, chosen, jobs, results):
+    """Judges those that have no verdict yet."""
+    for target, some, command in (
+            ("mutants_judge", [t for t in tables if t.part != "cluster"],
+             [str(BUILD / "tests/mutants/mutants_judge"), str(HERE), str(jobs)]),
+            ("cluster_judge", [t for t in tables if t.part == "cluster"],
+             [str(BUILD / "tests/cluster/cluster_judge"), str(jobs)])):
+        mine = {t.name: [m for m in chosen.get(t.name, []) if results.key(m) not in results.of]
+                for t in some}
+        if not any(mine.values()):
+            continue
+        print(f"building {target}", flush=True)
+        for m in compile_all(target, some, mine, jobs):
+            results.add(m, "not compiled")
+        judge(command, {m.name: m for ms in mine.values() for m in ms}, results)
 
 
 def main():
@@ -258,6 +311,10 @@ def main():
     says.add_argument("--list", action="store_true", help="print the changes and judge none")
     says.add_argument("--check-list", action="store_true",
                       help="only check that the list of equivalent mutants fits the sources")
+    says.add_argument("--resume", action="store_true",
+                      help="go on with the last run: judge only mutants that it did not judge")
+    says.add_argument("--retry", action="store_true",
+                      help="as --resume, and judge those that survived anew")
     says.add_argument("--jobs", type=int, default=os.cpu_count(), help="(default: all processors)")
     given = says.parse_args()
     if given.count < 1 or given.jobs < 1:
@@ -275,27 +332,22 @@ def main():
             print(f"equivalent.list: no such change of {file}: {before} {after}")
         return 1 if stale else 0
     chosen, possible = choose(used, given.count, random.Random(given.seed))
-    print(f"{sum(map(len, chosen.values()))} of {possible} changes, seed {given.seed}", flush=True)
+    print(f"{min(given.count, possible)} of {possible} changes, seed {given.seed}", flush=True)
+    mutants = list({m.change.key(): m for some in chosen.values() for m in some}.values())
     if given.list:
-        for some in chosen.values():
-            for m in some:
-                print(m.shown(), end="")
+        for m in mutants:
+            print(m.shown(), end="")
         return 0
-    totals = collections.defaultdict(list)
-    dropped = 0
-    for target, some, command in (
-            ("mutants_judge", [t for t in tables if t.part != "cluster"],
-             [str(BUILD / "tests/mutants/mutants_judge"), str(HERE), str(given.jobs)]),
-            ("cluster_judge", [t for t in tables if t.part == "cluster"],
-             [str(BUILD / "tests/cluster/cluster_judge"), str(given.jobs)])):
-        mine = {t.name: chosen.get(t.name, []) for t in some}
-        if not any(mine.values()):
-            continue
-        print(f"building {target}", flush=True)
-        dropped += compile_all(target, some, mine, given.jobs)
-        judge(command, {m.name: m for ms in mine.values() for m in ms}, known, totals)
-    print(f"\n{len(totals['killed'])} killed, {len(totals['equivalent'])} equivalent, "
-          f"{len(totals['survived'])} survived, {dropped} did not compile")
+    kept = {"killed", "not compiled"} if given.resume or given.retry else set()
+    if given.resume and not given.retry:
+        kept.add("survived")
+    results = Results(BUILD / "tests/mutants/results", kept)
+    for m in mutants:
+        if m.change.key() in known:
+            results.add(m, "equivalent", known[m.change.key()])
+    judge_all(tables, chosen, given.jobs, results)
+    totals = results.split(mutants)
+    print("\n" + ", ".join(f"{len(some)} {verdict}" for verdict, some in totals.items()))
     for m in totals["survived"]:
         print(m.shown(), end="")
     return 1 if totals["survived"] else 0

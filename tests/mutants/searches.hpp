@@ -13,6 +13,7 @@ namespace lockflight::mutants {
 struct named_search {
   std::string name;  ///< as in a table: "writers=2 rounds=2"
   check::request asked;
+  bool is_repeated = true;  ///< with a larger bound, if it was too large
 };
 
 /// The bounds of a table of mutants, each once, those of all schedules first. With `inside` only

@@ -2,6 +2,7 @@
 #include "check/engine/engine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace lockflight::check {
@@ -13,15 +14,21 @@ namespace {
          a == action::receive;
 }
 
-/// The words of a live stack, whose size is a multiple of theirs.
+/// The words of a live stack, whose size is a multiple of theirs. Half of the time of a search for
+/// starvation is spent here: the processor mixes several words at a time.
 [[nodiscard]] std::uint64_t mix_all(std::span<const std::byte> stack) {
-  std::uint64_t mixed = stack.size();
-  for (std::size_t at = 0; at + sizeof(word) <= stack.size(); at += sizeof(word)) {
+  std::array<std::uint64_t, 4> mixed{stack.size(), 1, 2, 3};
+  const auto word_at = [stack](std::size_t number) {
     word one = 0;
-    std::memcpy(&one, stack.data() + at, sizeof one);
-    mixed = mix(mixed, one);
-  }
-  return mixed;
+    std::memcpy(&one, stack.data() + number * sizeof(word), sizeof one);
+    return one;
+  };
+  const std::size_t words = stack.size() / sizeof(word);
+  std::size_t next = 0;
+  for (; next + mixed.size() <= words; next += mixed.size())
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = mix(mixed[i], word_at(next + i));
+  for (; next < words; ++next) mixed[0] = mix(mixed[0], word_at(next));
+  return mix(mix(mixed[0], mixed[1]), mix(mixed[2], mixed[3]));
 }
 
 }  // namespace

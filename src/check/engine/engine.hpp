@@ -266,6 +266,8 @@ class engine final : private rma::assertion_listener {
   void begin_acquire(rank_t me, bool only_tries = false);
   /// From here on, participants that begin later overtake this one.
   void begin_waiting(rank_t me);
+  /// The deadline of its acquire is over: it has no place any more that others could overtake.
+  void begin_giving_up(rank_t me);
   void enter(rank_t me, bool exclusive);
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);

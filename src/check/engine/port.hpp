@@ -99,13 +99,13 @@ class port {
   }
   [[nodiscard]] bool is_over(rma::deadline until) {
     if ((over_ & until.at) == 0 && until.at != of_grant && engine_.act(rank_, action::is_over) != 0)
-      over_ |= until.at;
+      note_over(until.at);
     return (over_ & until.at) != 0;
   }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline until) {
     const word found = wait(action::await_until, here(on), erased(done));
-    if (!done(found)) over_ |= until.at;
+    if (!done(found)) note_over(until.at);
     return found;
   }
 
@@ -175,6 +175,11 @@ class port {
   static constexpr std::uint64_t of_lock = 1, of_acquire = 2, of_grant = 4;
 
  private:
+  void note_over(std::uint64_t kinds) {
+    over_ |= kinds;
+    if ((kinds & of_acquire) != 0) engine_.begin_giving_up(rank_);
+  }
+
   word rmw(action what, rma::cpu_cell at, word a, word b) {
     const word before = engine_.act(rank_, what, here(at), a, b);
     engine_.after_rmw(rank_);
@@ -187,7 +192,7 @@ class port {
     const rank_t withdraws = (until.at & of_grant) != 0 ? engine::with_grant : -1;
     const word found = engine_.act(rank_, what, here(on), line.value, line.deaths, erased(done),
                                    withdraws, here(line.cell));
-    if (engine_.time_was_over(rank_)) over_ |= until.at & ~of_grant;
+    if (engine_.time_was_over(rank_)) note_over(until.at & ~of_grant);
     if (engine_.grant_was_over(rank_)) over_ |= of_grant;
     return found;
   }

@@ -47,6 +47,10 @@ void engine::begin_waiting(rank_t me) {
   world_.all.came_after[i] = 0;
 }
 
+void engine::begin_giving_up(rank_t me) {
+  world_.all.where[static_cast<std::size_t>(me)] = stage::giving_up;
+}
+
 void engine::enter(rank_t me, bool exclusive) {
   shared_state& all = world_.all;
   if (all.writers > 0 || (exclusive && all.readers > 0))

@@ -146,7 +146,15 @@ struct fiber_state {
 static_assert(std::is_trivially_copyable_v<fiber_state>);
 
 /// The stage of a participant: in, waiting, …, for the properties.
-enum class stage : std::uint8_t { outside, acquiring, waiting, inside, inside_shared, releasing };
+enum class stage : std::uint8_t {
+  outside,
+  acquiring,
+  waiting,
+  giving_up,  ///< the acquire's deadline is over; it may still get the lock
+  inside,
+  inside_shared,
+  releasing,
+};
 
 /// The rest of the state, which a step of one participant can change for the others.
 struct shared_state {

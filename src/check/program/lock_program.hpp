@@ -100,6 +100,10 @@ class lock_calls {
       const bool only_tried = what == part::try_writer || what == part::try_reader;
       if (only_tried && e.machine().ranks() == 1)
         e.fail("vain attempt", "the only participant tries, and does not get the lock");
+      const bool waited = what == part::timed_writer || what == part::timed_reader;
+      if (waited && e.where(rank) != stage::giving_up && !may_end_early)
+        e.fail("vain attempt", "rank " + std::to_string(rank) +
+                                   " waits for a limited time, which is not over, and gives up");
       return e.give_up_acquire(rank);
     }
     if constexpr (is_mortal)
@@ -116,6 +120,7 @@ class lock_calls {
 
  private:
   static constexpr bool is_mortal = requires(Lock& l) { l.owner_died(); };
+  static constexpr bool may_end_early = requires { Lock::timed_waits_end_early; };
 
   static void stay(engine& e, rank_t rank, bool exclusive) {
     e.enter(rank, exclusive);

@@ -84,7 +84,8 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     if (what_.endless) e.set_counter(cells.token());
   }
 
-  void run(engine& e, port& p, typename Lock::participant& me) const {
+  void run(engine& e, port_of<typename Lock::participant>& p,
+           typename Lock::participant& me) const {
     const auto where = Lock::cells::place(me.cells(), what_.machine, set_);
     Lock lock(me, where, set_);
     const rank_t rank = me.rank();

@@ -154,8 +154,10 @@ class abortable_queue {
       return {me_.take_queue_node(), false};
     const rma::word was = port_.cpu_compare_swap(state_of(*mine), left, waiting);
     if (was == left) port_.store((*mine)[abandoned_in], 0);
-    if (was == out) port_.await(state_of(*mine), rma::equals(waiting));
-    return {*mine, was == left};
+    if (was != out) return {*mine, was == left};
+    // Another participant is taking it out. We do not wait for that: we have no place meanwhile.
+    me_.abandon(*mine);
+    return {me_.take_queue_node(), false};
   }
 
   rma::participant<Port>& me_;

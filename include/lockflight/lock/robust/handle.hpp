@@ -66,13 +66,13 @@ class robust_handle : protected guarded_waits<Port> {
       }
       me_.note_nodes(place_, me_.nodes_since(before_).in_use);
       base::end_watch();
+      if (as == record::holding) {
+        token_ = port_.load(where_.token) + 1;
+        port_.store(where_.token, token_);
+      }
     } catch (...) {
       drop(me_.nodes_since(before_));
       throw;
-    }
-    if (as == record::holding) {
-      token_ = port_.load(where_.token) + 1;
-      port_.store(where_.token, token_);
     }
     return true;
   }
@@ -80,9 +80,9 @@ class robust_handle : protected guarded_waits<Port> {
   template <class Give>
   void release(Give give) {
     rma::ensure(place_ >= 0, "only a holder releases");
-    announce(record::releasing, line_.value);
     may_be_interrupted_ = false;
     try {
+      announce(record::releasing, line_.value);
       if (port_.load(where_.generation) != line_.value) [[unlikely]]
         return release_inherited();
       if (call(true, give) == outcome::interrupted) [[unlikely]]
@@ -100,8 +100,8 @@ class robust_handle : protected guarded_waits<Port> {
   bool with_record(Work work) {
     rma::ensure(place_ < 0, "a holder does not repair");
     place_ = me_.take_record();
-    announce(record::left, line_.value);
     try {
+      announce(record::left, line_.value);
       const bool done = work();
       me_.give_back(std::exchange(place_, -1));
       return done;
