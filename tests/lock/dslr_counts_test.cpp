@@ -71,6 +71,8 @@ TEST(dslr_counts, a_waiter_polls) {
 
 TEST(dslr_counts, refuses_more_ranks_than_it_can_tell_apart) {
   static_assert(lock::dslr<counted_port>::most_ranks({}) == 1 << 15);
+  on_every_rank(topology::flat(8),
+                [](counted_participant& me) { placed<lock::dslr> l(me, {.counter_bits = 3}); });
   on_every_rank(topology::flat(9), [](counted_participant& me) {
     try {
       placed<lock::dslr> l(me, {.counter_bits = 3});

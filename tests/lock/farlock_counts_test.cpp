@@ -133,6 +133,8 @@ TEST(farlock_counts, local_participants_never_use_the_network) {
 
 TEST(farlock_counts, refuses_more_ranks_than_tickets) {
   static_assert(lock::farlock<counted_port>::most_ranks({.counter_bits = 3}) == 8);
+  on_every_rank(rma::topology::balanced({4, 2}),
+                [](counted_participant& me) { farlock l(me, {.counter_bits = 3}); });
   on_every_rank(rma::topology::balanced({3, 3}), [](counted_participant& me) {
     try {
       farlock l(me, {.counter_bits = 3});
