@@ -123,20 +123,20 @@ struct verdict {
   }
 }
 
-[[nodiscard]] verdict judge(const mutant& m, std::vector<named_search> searches) {
-  const auto began = clock::now();
-  verdict made;
-  for (const effort& most : efforts) {
-    std::vector<named_search> too_large;
-    for (const named_search& each : searches) {
-      if (!search(m, each, most, made) && each.is_repeated) too_large.push_back(each);
-      if (made.killed) break;
-    }
-    if (made.killed) break;
-    searches = std::move(too_large);
-  }
-  made.seconds = std::chrono::duration<double>(clock::now() - began).count();
-  return made;
+// The child's exit codes.
+enum end : int { is_decided, is_undecided };
+
+[[nodiscard]] std::vector<named_search> searches_for(const mutant& m, const std::string& table,
+                                                     const std::vector<std::string>& bounds) {
+  std::vector<named_search> searches;
+  for (const std::string& bound : bounds) searches.push_back({bound, request_of(bound)});
+  if (!bounds.empty()) return searches;
+  const std::size_t line = m.base.find('_');
+  const std::string inside =
+      m.lock == "robust" && line != std::string::npos ? m.base.substr(line + 1) : "";
+  searches = pairs_for(m);
+  for (named_search& each : searches_of_table(table, inside)) searches.push_back(std::move(each));
+  return searches;
 }
 
 void print(const std::string& name, const verdict& v) {
@@ -147,50 +147,72 @@ void print(const std::string& name, const verdict& v) {
   static_cast<void>(!write(STDOUT_FILENO, line, static_cast<std::size_t>(n)));
 }
 
-void await_one(std::map<pid_t, std::string>& running) {
+// Judges a mutant with one effort, and prints the verdict if there is one.
+[[nodiscard]] end judge(const mutant& m, const std::vector<named_search>& searches,
+                        const effort& most) {
+  const auto began = clock::now();
+  const bool is_first = &most == &efforts.front();
+  const bool is_last = &most == &efforts.back();
+  verdict made;
+  bool some_too_large = false;
+  for (const named_search& each : searches) {
+    if (!is_first && !each.is_repeated) continue;
+    if (!search(m, each, most, made) && each.is_repeated) some_too_large = true;
+    if (made.killed) break;
+  }
+  made.seconds = std::chrono::duration<double>(clock::now() - began).count();
+  if (!made.killed && some_too_large && !is_last) return is_undecided;
+  print(m.name, made);
+  return is_decided;
+}
+
+struct judged {
+  const mutant* what;
+  std::string table;  // its path
+};
+
+// Waits for a child. Its mutant is judged again, if it is undecided.
+void await_one(std::map<pid_t, judged>& running, std::vector<judged>& undecided) {
   int status = 0;
   const pid_t ended = wait(&status);
   const auto at = running.find(ended);
   if (at == running.end()) return;
   if (WIFSIGNALED(status))
-    print(at->second,
+    print(at->second.what->name,
           {.killed = true,
            .rule = WTERMSIG(status) == SIGVTALRM ? "does not end" : strsignal(WTERMSIG(status)),
            .search = "",
            .seconds = 0});
+  else if (WEXITSTATUS(status) == is_undecided)
+    undecided.push_back(at->second);
   running.erase(at);
 }
 
+// All with the first effort, and then what is left with the next one.
 int judge_all(const std::string& tables, std::size_t jobs, const std::vector<std::string>& bounds) {
-  std::map<pid_t, std::string> running;
-  for (const generated_table& table : generated_tables())
-    for (const mutant& m : table.make()) {
-      if (!m.stale.empty()) {
+  std::vector<std::vector<mutant>> of_tables;
+  std::vector<judged> left;
+  for (const generated_table& table : generated_tables()) of_tables.push_back(table.make());
+  for (std::size_t i = 0; i < of_tables.size(); ++i)
+    for (const mutant& m : of_tables[i]) {
+      if (!m.stale.empty())
         print(m.name, {.killed = false, .rule = m.stale, .search = "stale", .seconds = 0});
-        continue;
-      }
-      while (running.size() >= jobs) await_one(running);
+      else
+        left.push_back({&m, tables + "/" + generated_tables()[i].name + ".mutants"});
+    }
+  for (const effort& most : efforts) {
+    std::vector<judged> undecided;
+    std::map<pid_t, judged> running;
+    for (const judged& each : left) {
+      while (running.size() >= jobs) await_one(running, undecided);
       const pid_t child = fork();
       if (child < 0) return std::perror("fork"), 3;
-      if (child > 0) {
-        running[child] = m.name;
-        continue;
-      }
-      std::vector<named_search> searches;
-      for (const std::string& bound : bounds) searches.push_back({bound, request_of(bound)});
-      if (bounds.empty()) {
-        const std::size_t line = m.base.find('_');
-        const std::string inside =
-            m.lock == "robust" && line != std::string::npos ? m.base.substr(line + 1) : "";
-        searches = pairs_for(m);
-        for (named_search& each :
-             searches_of_table(tables + "/" + std::string(table.name) + ".mutants", inside))
-          searches.push_back(std::move(each));
-      }
-      print(m.name, judge(m, std::move(searches)));
-      _exit(0);
+      if (child == 0) _exit(judge(*each.what, searches_for(*each.what, each.table, bounds), most));
+      running[child] = each;
     }
-  while (!running.empty()) await_one(running);
+    while (!running.empty()) await_one(running, undecided);
+    left = std::move(undecided);
+  }
   return 0;
 }
 

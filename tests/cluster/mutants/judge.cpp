@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,7 +42,8 @@ void print(const std::string& name, bool killed, const std::string& rule, std::u
   static_cast<void>(!write(STDOUT_FILENO, line, static_cast<std::size_t>(n)));
 }
 
-void judge(const core_mutant& m, std::uint64_t histories) {
+// Returns false, and prints nothing, if the mutant has survived and `is_last` is false.
+[[nodiscard]] bool judge(const core_mutant& m, std::uint64_t histories, bool is_last) {
   const auto began = clock::now();
   sim::campaign asked;
   asked.most_seeds = histories;
@@ -57,35 +59,50 @@ void judge(const core_mutant& m, std::uint64_t histories) {
   } catch (const std::exception& e) {
     rule = std::string("exception: ") + e.what();
   }
+  if (rule.empty() && !is_last) return false;
   print(m.name, !rule.empty(), rule, seeds,
         std::chrono::duration<double>(clock::now() - began).count());
+  return true;
 }
 
-void await_one(std::map<pid_t, std::string>& running) {
+using mutants = std::vector<const core_mutant*>;
+
+// Waits for a child. Its mutant is among the survivors if it has no verdict yet.
+void await_one(std::map<pid_t, const core_mutant*>& running, mutants& survivors) {
   int status = 0;
   const auto at = running.find(wait(&status));
   if (at == running.end()) return;
   if (WIFSIGNALED(status))
-    print(at->second, true,
+    print(at->second->name, true,
           WTERMSIG(status) == SIGVTALRM ? "does not end" : strsignal(WTERMSIG(status)), 0, 0);
+  else if (WEXITSTATUS(status) != 0)
+    survivors.push_back(at->second);
   running.erase(at);
 }
 
+// All with few histories, and then the survivors with many.
 int judge_all(std::size_t jobs, std::uint64_t histories) {
-  std::map<pid_t, std::string> running;
-  for (const auto& table : {mutants_of_home(), mutants_of_owner(), mutants_of_agent(),
-                            mutants_of_membership(), mutants_of_acquire()})
-    for (const core_mutant& m : table) {
-      while (running.size() >= jobs) await_one(running);
+  const std::vector<core_mutant> tables[] = {mutants_of_home(), mutants_of_owner(),
+                                             mutants_of_agent(), mutants_of_membership(),
+                                             mutants_of_acquire()};
+  mutants left;
+  for (const auto& table : tables)
+    for (const core_mutant& m : table) left.push_back(&m);
+  const std::uint64_t few = std::min<std::uint64_t>(histories, 200);
+  for (const std::uint64_t most : {few, histories}) {
+    const bool is_last = most == histories;
+    mutants survivors;
+    std::map<pid_t, const core_mutant*> running;
+    for (const core_mutant* const m : left) {
+      while (running.size() >= jobs) await_one(running, survivors);
       const pid_t child = fork();
       if (child < 0) return std::perror("fork"), 3;
-      if (child == 0) {
-        judge(m, histories);
-        _exit(0);
-      }
-      running[child] = m.name;
+      if (child == 0) _exit(judge(*m, most, is_last) ? 0 : 1);
+      running[child] = m;
     }
-  while (!running.empty()) await_one(running);
+    while (!running.empty()) await_one(running, survivors);
+    left = std::move(survivors);
+  }
   return 0;
 }
 
