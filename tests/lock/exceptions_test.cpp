@@ -18,7 +18,7 @@
 namespace lockflight::test {
 namespace {
 
-using port = throwing<shm::port>;
+using failing = throwing<shm::port>;
 
 template <class Lock>
 void acquire_and_release(Lock& handle, bool shared) {
@@ -33,9 +33,9 @@ void acquire_and_release(Lock& handle, bool shared) {
 
 /// Returns true if the operation has thrown. Then the handle is gone.
 template <class Lock>
-bool acquires_with_a_failure(port& its, std::optional<Lock>& handle, bool shared,
-                             std::uint64_t failing) {
-  its.throw_at(failing);
+bool acquires_with_a_failure(failing& its, std::optional<Lock>& handle, bool shared,
+                             std::uint64_t number) {
+  its.throw_at(number);
   try {
     acquire_and_release(*handle, shared);
     its.throw_at(0);
@@ -43,27 +43,27 @@ bool acquires_with_a_failure(port& its, std::optional<Lock>& handle, bool shared
   } catch (const port_failed&) {
   }
   handle.reset();
-  require(its.operations() == failing, "the lock makes no operation after one that threw");
+  require(its.operations() == number, "the lock makes no operation after one that threw");
   return true;
 }
 
 /// A run of so many ranks, of which the last fails so, and the others acquire once. Returns what
 /// the run says: "" unless a rank has failed.
 template <class Lock>
-std::string run_with_a_failure(int ranks, bool shared, std::uint64_t failing) {
+std::string run_with_a_failure(int ranks, bool shared, std::uint64_t number) {
   const auto machine = rma::topology::balanced({ranks, 1});
   const shm::config config{.machine = machine, .threads = true};
   try {
     shm::run_ports(config, [&](shm::port& bare) {
-      port its(bare);
-      rma::participant<port> me(its, config.words_per_rank);
+      failing its(bare);
+      rma::participant<failing> me(its, config.words_per_rank);
       const typename Lock::parameters set{};
       const auto where = Lock::cells::place(me.cells(), machine, set, 0);
       rma::barrier together(me);
       std::optional<Lock> handle(std::in_place, me, where, set);
       if (me.rank() != ranks - 1)
         acquire_and_release(*handle, false);
-      else if (acquires_with_a_failure(its, handle, shared, failing))
+      else if (acquires_with_a_failure(its, handle, shared, number))
         throw std::runtime_error("failed as expected");
       together.arrive_and_wait();  // the home serves until then
     });
@@ -77,27 +77,27 @@ template <class Lock>
 void fail_in_each_operation(int ranks, bool shared) {
   constexpr std::uint64_t most = 200;
   SCOPED_TRACE(std::string(Lock::about.name) + (shared ? ", shared" : ""));
-  std::uint64_t failing = 1;
-  for (; failing < most; ++failing) {
-    const std::string says = run_with_a_failure<Lock>(ranks, shared, failing);
+  std::uint64_t number = 1;
+  for (; number < most; ++number) {
+    const std::string says = run_with_a_failure<Lock>(ranks, shared, number);
     if (says.empty()) break;
     EXPECT_NE(says.find("rank " + std::to_string(ranks - 1)), std::string::npos) << says;
     EXPECT_NE(says.find("failed as expected"), std::string::npos) << says;
   }
-  EXPECT_GT(failing, 2u) << "an acquire and a release have operations";
-  EXPECT_LT(failing, most);
+  EXPECT_GT(number, 2u) << "an acquire and a release have operations";
+  EXPECT_LT(number, most);
 }
 
 TEST(failing_port, C49_an_operation_that_throws_is_the_last_of_every_lock) {
   lock::all::for_each([]<template <class> class Lock>(lock::family<Lock>) {
-    fail_in_each_operation<Lock<port>>(1, false);
-    if constexpr (lock::shared<Lock<port>>) fail_in_each_operation<Lock<port>>(1, true);
+    fail_in_each_operation<Lock<failing>>(1, false);
+    if constexpr (lock::shared<Lock<failing>>) fail_in_each_operation<Lock<failing>>(1, true);
   });
 }
 
 TEST(failing_port, C49_an_operation_that_throws_ends_the_waits_of_the_others) {
   lock::all::for_each([]<template <class> class Lock>(lock::family<Lock>) {
-    fail_in_each_operation<Lock<port>>(2, false);
+    fail_in_each_operation<Lock<failing>>(2, false);
   });
 }
 
