@@ -27,7 +27,7 @@ namespace lockflight::check {
   for (const part_row* const way : ways) {
     request alone = empty;
     alone.*way->count = 1;
-    alone.rounds = 2;
+    alone.rounds = 3;  // T_R is 2
     made.push_back(alone);
   }
   for (std::size_t one = 0; one < ways.size(); ++one)

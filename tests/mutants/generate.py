@@ -176,14 +176,15 @@ def changes_of_file(name, text):
         return Change(name, tuple(before), tuple(after), kind, first + 1)
 
     found = []
-    in_facts = False
+    facts_end = ""  # not empty: inside, until this line
     for i, line in enumerate(lines):
         text = line.strip()
         # What a lock says about itself; also a bound that it promises, which may be larger.
         if re.search(r"facts about\{|constexpr auto all\(\)|int64_t \w*most_overtaken\(", text):
-            in_facts = True
-        if in_facts:
-            in_facts = text not in ("};", "}")
+            facts_end = line[:len(line) - len(line.lstrip())] + "}"
+        if facts_end:
+            if line.rstrip(";") == facts_end:
+                facts_end = ""
             continue
         if not is_code(line):
             continue
