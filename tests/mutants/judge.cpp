@@ -57,7 +57,11 @@ void allow_seconds(int cpu_seconds) {
     made.push_back({name + asked.levels, asked, std::string_view(more).empty()});
   };
   if (m.lock == "robust" || m.broken.make == nullptr) {
-    for (const check::request& pair : check::pairs_of(m.broken, 1)) add(pair, "");
+    for (check::request pair : check::pairs_of(m.broken, 1)) {
+      add(pair, "");
+      pair.how.stops = 1;
+      add(pair, "stops=1 ");
+    }
     return made;
   }
   const std::vector<check::request> pairs = check::pairs_of(m.broken);
@@ -131,11 +135,8 @@ enum end : int { is_decided, is_undecided };
   std::vector<named_search> searches;
   for (const std::string& bound : bounds) searches.push_back({bound, request_of(bound)});
   if (!bounds.empty()) return searches;
-  const std::size_t line = m.base.find('_');
-  const std::string inside =
-      m.lock == "robust" && line != std::string::npos ? m.base.substr(line + 1) : "";
   searches = pairs_for(m);
-  for (named_search& each : searches_of_table(table, inside)) searches.push_back(std::move(each));
+  for (named_search& each : searches_of_table(table)) searches.push_back(std::move(each));
   return searches;
 }
 

@@ -16,16 +16,12 @@ struct named_search {
   bool is_repeated = true;  ///< with a larger bound, if it was too large
 };
 
-/// The bounds of a table of mutants, each once, those of all schedules first. With `inside` only
-/// those below that line of the table.
-[[nodiscard]] inline std::vector<named_search> searches_of_table(const std::string& path,
-                                                                 const std::string& inside) {
+/// The bounds of a table of mutants, each once, those of all schedules first.
+[[nodiscard]] inline std::vector<named_search> searches_of_table(const std::string& path) {
   std::vector<std::string> all, random;
-  std::string now;
   for (const std::string& line : read_lines(path)) {
     const std::string text = trimmed(line);
-    if (text.starts_with("inside ")) now = text.substr(7, text.find(' ', 7) - 7);
-    if (!text.starts_with("check ") || (!inside.empty() && now != inside)) continue;
+    if (!text.starts_with("check ")) continue;
     std::vector<std::string>& into = text.find("random=") == std::string::npos ? all : random;
     const std::string bound = trimmed(text.substr(6));
     if (std::find(into.begin(), into.end(), bound) == into.end()) into.push_back(bound);
