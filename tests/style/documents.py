@@ -48,6 +48,22 @@ def unended_tables(name, text):
         yield f"{name}: no empty line between a table and '{below[:40]}'"
 
 
+# ---- paragraphs ---------------------------------------------------------------------------------
+
+MOST_WORDS = 120
+
+
+def long_paragraphs(name, text):
+    """Paragraphs and items of lists; no code, tables and headings."""
+    text = re.sub(r"(?ms)^ *```.*?^ *```$", "", text)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+        words = [word for line in paragraph.splitlines() if not re.match(r"\s*[|#]", line)
+                 for word in line.split()]
+        if len(words) > MOST_WORDS:
+            yield (f"{name}: a paragraph of {len(words)} words, more than {MOST_WORDS}: "
+                   f"'{' '.join(words[:8])} ...'")
+
+
 # ---- pictures -----------------------------------------------------------------------------------
 
 
@@ -208,6 +224,8 @@ BROKEN = [
     dead_links("README.md", "`src/y.hpp`", FILES),
     dead_links("README.md", "`y.hpp`", FILES),
     unended_tables("a.md", "| a |\n|---|\n| 1 |\nBelow.\n"),
+    long_paragraphs("a.md", "Short.\n\n" + "word " * 121),
+    long_paragraphs("a.md", "- Short.\n- " + "word " * 120),
     not_redrawn("a.svg", DOT + CHAIN, SVG.replace("room", "house")),
     not_redrawn("a.svg", DOT + CHAIN, SVG.replace("<title>b</title>", "")),
     not_redrawn("a.svg", DOT + CHAIN, SVG + "<title>d</title>"),
@@ -242,6 +260,8 @@ SOUND = [
     dead_links("docs/b.md", "[a](a.md), [r](../README.md#x), [w](https://x.org), `src/x.hpp`, "
                             "`x.hpp`, `src/*.hpp`", FILES),
     unended_tables("a.md", "| a |\n|---|\n| 1 |\n\nBelow.\n\n| b |\n"),
+    long_paragraphs("a.md", "word " * 70 + "\n\n" + "word " * 70 + "\n- " + "word " * 70 +
+                    "\n| " + "word " * 130 + "\n\n```\n" + "word " * 130 + "\n```\n"),
     wrong_layers("l", DOT + CHAIN, PAIRS),
     unsearched("v", "| `spin`, `x` | `--writers 3` | 1 |", ["spin --writers 3"]),
     untold_models("m", "| `a.pml` | |\n| `shared.pml` | |", {"a", "shared"}, {"a"}),
@@ -279,6 +299,7 @@ def broken_rules(root):
     for name in sorted(f for f in files if f.endswith(".md")):
         yield from dead_links(name, text_of(name), files)
         yield from unended_tables(name, text_of(name))
+        yield from long_paragraphs(name, text_of(name))
     for name in sorted(f for f in files if f.endswith(".dot")):
         picture = name.removesuffix(".dot") + ".svg"
         yield from not_redrawn(picture, text_of(name), text_of(picture))
