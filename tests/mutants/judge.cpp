@@ -59,6 +59,8 @@ void allow_seconds(int cpu_seconds) {
   if (m.lock == "robust" || m.broken.make == nullptr) {
     for (check::request pair : check::pairs_of(m.broken, 1)) {
       add(pair, "");
+      if (m.lock != "robust")
+        continue;  // the checker's semaphore does nothing about a stopped head
       pair.how.stops = 1;
       add(pair, "stops=1 ");
     }
