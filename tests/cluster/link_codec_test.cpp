@@ -160,7 +160,15 @@ TEST(LinkCodec, RandomBytesDoNoHarm) {
 }
 
 TEST(LinkCodec, AHelloComesBackAsItWas) {
-  const link::hello what{1, greatest, 2, 3, 4, link::verdict::outdated, 5, 6, "domain"};
+  const link::hello what{.version = link::protocol_version,
+                         .from = greatest,
+                         .from_agent = 2,
+                         .to = 3,
+                         .to_agent = 4,
+                         .what = link::verdict::outdated,
+                         .stream = 5,
+                         .received = 6,
+                         .domain = "domain"};
   std::string frame;
   link::append_hello(frame, what);
   const std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
