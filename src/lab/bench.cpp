@@ -111,8 +111,9 @@ std::vector<option> bench_options() {
   all.push_back(
       {.name = "--trace",
        .value = "FILE",
-       .what = "write a Chrome trace of when each rank waited and held, at most 100 MB, for the "
-               "viewer Perfetto (ui.perfetto.dev)",
+       .what =
+           "write a Chrome trace of when each rank waited and held, about 100 MB at most, for the "
+           "viewer Perfetto (ui.perfetto.dev)",
        .completes = files});
   all.push_back({.name = "--json",
                  .value = "FILE|-",

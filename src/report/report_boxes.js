@@ -3,7 +3,7 @@
 "use strict";
 
 (function (lf) {
-  const { value_axis, bars, best_first, runs_at, bar_style, scale_toggle, owns } = lf.draw;
+  const { value_axis, log_range, bars, best_first, runs_at, bar_style, scale_toggle, owns } = lf.draw;
   const { write } = lf.labels;
 
   // The medians' marks and numbers, and the lines to the 99th percentiles.
@@ -55,13 +55,14 @@
   // `sets` have `stats`, one for each row, and everything else of a dataset but its data.
   function boxes(view, rows, sets, { log, free, what }) {
     const numbers = sets.flatMap(numbers_of);
-    const least = log && numbers.length ? Math.min(...numbers) / 1.5 : 0;
+    const ends = log ? log_range(numbers, 1.5, 1.3) : {};
+    const least = ends.min || 0;
     for (const set of sets) {
       set.data = set.stats.map((one) => one &&
         [Math.max(one.p25, least), Math.max(one.p75, least)]);
     }
     const value = value_axis(view, `latency${log ? ", logarithmic" : ""}`, log, lf.duration,
-      log && numbers.length ? { min: least, max: 1.3 * Math.max(...numbers) } : {});
+      ends);
     return {
       ...bars(view, rows, sets, value, {
         abreast: sets.length, room: 58,

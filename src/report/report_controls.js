@@ -72,7 +72,7 @@
     look();
   }
 
-  // ---- charts that nothing but their colours changes -----------------------------------------
+  // ---- charts whose data are fixed -----------------------------------------------------------
 
   const charts = [];
 
@@ -97,7 +97,7 @@
     }
   };
 
-  // Says so to tests and printers, and follows the scheme of colours from now on.
+  // Sets data-charts, for which tests and printers wait, and repaints when the colour scheme changes.
   lf.charts_are_drawn = function (also_repaint = () => {}) {
     document.documentElement.dataset.charts = String(charts.length);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

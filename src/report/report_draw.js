@@ -95,12 +95,17 @@
     return { ...base, type: logarithmic ? "logarithmic" : "linear", beginAtZero: !logarithmic };
   }
 
-  // Ends of a logarithmic axis that the values fill, and not up to the next power of ten.
-  function filled_range(values) {
+  // Ends of a logarithmic axis that the values fill, and not up to the next power of ten: so many
+  // times below the least and above the greatest one. Without `above` the chart chooses that end.
+  function log_range(values, below, above) {
     const positive = values.filter((value) => value > 0);
-    return positive.length
-      ? { min: Math.min(...positive) / 1.25, max: Math.max(...positive) * 1.25 } : {};
+    if (!positive.length) return {};
+    return { min: Math.min(...positive) / below,
+      ...(above ? { max: Math.max(...positive) * above } : {}) };
   }
+  const filled_range = (values) => log_range(values, 1.25, 1.25);
+  // A bar on a logarithmic scale must start somewhere: half a decade below the shortest.
+  const bar_start = (values) => log_range(values, 3);
 
   function tooltip(theme, callbacks) {
     return {
@@ -219,12 +224,6 @@
   const runs_at = (view) => view.shown.flatMap((one) =>
     lf.runs_with(view.group, one, view.picked, []).map((run) => ({ one, run })));
 
-  // A bar on a logarithmic scale must start somewhere: half a decade below the shortest.
-  function bar_start(values) {
-    const positive = values.filter((value) => value > 0);
-    return positive.length ? { min: Math.min(...positive) / 3 } : {};
-  }
-
   function simple_bars(view, get, title, logarithmic, options) {
     const rows = best_first(runs_at(view).filter(({ run }) => get(run) !== null),
       ({ run }) => get(run), options.least);
@@ -253,7 +252,7 @@
       { layout: { padding: { right: end_room(sets), top: 6 } }, ...extra });
   }
 
-  lf.draw = { axis, placed_axis, value_axis, filled_range, tooltip, base_options, line, named_lines,
-    bars, amount_bars, simple_bars, bar_style, bar_start, best_first, runs_at, scale_toggle, spread,
-    owns };
+  lf.draw = { axis, placed_axis, value_axis, log_range, filled_range, tooltip, base_options, line,
+    named_lines, bars, amount_bars, simple_bars, bar_style, bar_start, best_first, runs_at,
+    scale_toggle, spread, owns };
 })(lockflight);

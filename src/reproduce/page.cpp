@@ -58,8 +58,9 @@ std::string tally::as_banner() const {
   if (all == 0) return report::banner("none", "–", "No claims.", "");
   if (held == all) return report::banner("good", "✓", said() + ".", "");
   return report::banner("none", "!", said() + ".",
-                        fmt::format("{} not, and come first below.",
-                                    all - held == 1 ? "1 does" : fmt::format("{} do", all - held)));
+                        all - held == 1
+                            ? "The other one comes first below."
+                            : fmt::format("The other {} come first below.", all - held));
 }
 
 tally tally_of(const std::vector<outcome>& outcomes, const std::string& paper) {

@@ -178,8 +178,8 @@ std::string verdicts_of(const group& g) {
                        counted.held, report::counted(counted.all, "claim", "claims"),
                        counted.all == 1 ? "holds" : "hold");
   if (const std::size_t others = counted.all - counted.held; others > 0)
-    text += fmt::format("{}<a class=\"missed\" href=\"#missed\">✗ {} {} not</a>",
-                        text.empty() ? "" : ", ", others, others == 1 ? "does" : "do");
+    text += fmt::format("{}<a class=\"missed\" href=\"#missed\">✗ {} {}</a>",
+                        text.empty() ? "" : ", ", others, others == 1 ? "other" : "others");
   return fmt::format("<p class=\"note\">{}: {}</p>", title_of(g), text);
 }
 

@@ -26,6 +26,11 @@ std::string accepted_for_that(bool catalogue::abilities::*ability) {
   return "(accepted for that: " + catalogue::names_of_those_with(ability, rows) + ")";
 }
 
+TEST(CapiCodes, SomeLockOffersEachAbilityThatAnErrorNames) {
+  EXPECT_NE(accepted_for_that(&catalogue::abilities::upgrades).find("flight-rw"),
+            std::string::npos);
+}
+
 TEST(CapiCodes, EachHasATextOfItsOwn) {
   std::set<std::string> texts;
   for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_LOST; ++code)

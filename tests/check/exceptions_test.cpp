@@ -18,14 +18,14 @@ namespace {
 
 template <template <class> class Inside>
 void expect_unbroken_whichever_throws() {
-  constexpr std::int64_t more_than_without_waits = 60;
+  constexpr std::int64_t most_operations_without_waits = 60;
   request r;
   r.writers = r.timed_writers = 1;
   r.how.deaths = 1;
   r.until.shorten = false;
   r.random = true;
   r.random_until.executions = test::long_tests() ? 5'000 : 100;
-  for (std::int64_t failing = 1; failing <= more_than_without_waits; ++failing) {
+  for (std::int64_t failing = 1; failing <= most_operations_without_waits; ++failing) {
     r.set["failing"] = failing;
     const report made = run(failing_subject<Inside>(), r);
     EXPECT_NE(made.found.what, verdict::violation) << failing << "\n" << trace_table(made);

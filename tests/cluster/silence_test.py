@@ -231,7 +231,7 @@ class TakenBack(SilenceTest):
         """A run whose note has reached etcd. The answer is on its way until the link is open. On a
         busy machine the answer may have come before the link was closed, and COMMAND has run: then
         another name is tried."""
-        while True:
+        for _ in range(10):
             self.link.set(OPEN, 0.4)
             run = self.start("--once-per", "3660d", *options, self.name, "--", "echo", "ran")
             note = f"lockflight/{DOMAIN}/note/done/{self.name}"
@@ -241,7 +241,10 @@ class TakenBack(SilenceTest):
                 run.wait(0.3)
             except subprocess.TimeoutExpired:
                 return run
+            out, err = run.communicate()
+            self.assertEqual((out, run.returncode), ("ran\n", 0), err)
             self.name += "'"
+        self.fail("the answer of etcd came before its link was closed, ten times")
 
     def ended(self, run, code):
         out, err = run.communicate(timeout=20)

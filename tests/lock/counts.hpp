@@ -132,7 +132,7 @@ void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
   all.arrive_and_wait();
 }
 
-/// The names of the locks that the tests of this program measure: those of every `placed`.
+/// The names of the locks that some test of this program places.
 [[nodiscard]] inline std::set<std::string, std::less<>>& measured_locks() {
   static std::set<std::string, std::less<>> names;
   return names;

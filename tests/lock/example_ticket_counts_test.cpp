@@ -1,4 +1,4 @@
-// The exact costs of example-ticket, which docs/new-lock.md shows.
+// The exact costs of example-ticket.
 #include <gtest/gtest.h>
 
 #include "check/example_ticket.hpp"

@@ -1,6 +1,6 @@
 // C49: an operation of a port throws in the middle of an acquire or of a release. Each operation of
 // each lock is the one that throws: of a participant that is alone, and of one on another node than
-// the home's, which another participant waits for.
+// the home's, beside a participant that acquires as well.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -47,8 +47,8 @@ bool acquires_with_a_failure(failing& its, std::optional<Lock>& handle, bool sha
   return true;
 }
 
-/// A run of so many ranks, of which the last fails so, and the others acquire once. Returns what
-/// the run says: "" unless a rank has failed.
+/// A run of `ranks` ranks: operation `number` of the last one throws, and the others acquire once.
+/// Returns the run's error, "" if no rank has failed.
 template <class Lock>
 std::string run_with_a_failure(int ranks, bool shared, std::uint64_t number) {
   const auto machine = rma::topology::balanced({ranks, 1});
@@ -95,7 +95,7 @@ TEST(failing_port, C49_an_operation_that_throws_is_the_last_of_every_lock) {
   });
 }
 
-TEST(failing_port, C49_an_operation_that_throws_ends_the_waits_of_the_others) {
+TEST(failing_port, C49_an_operation_that_throws_ends_the_run_of_the_others) {
   lock::all::for_each([]<template <class> class Lock>(lock::family<Lock>) {
     fail_in_each_operation<Lock<failing>>(2, false);
   });

@@ -179,7 +179,7 @@ def changes_of_file(name, text):
     facts_end = ""  # not empty: inside, until this line
     for i, line in enumerate(lines):
         text = line.strip()
-        # What a lock says about itself; also a bound that it promises, which may be larger.
+        # A lock's facts, parameters and promised bounds; also a bound that it promises, which may be larger.
         if re.search(r"facts about\{|constexpr auto all\(\)|int64_t \w*most_overtaken\(", text):
             facts_end = line[:len(line) - len(line.lstrip())] + "}"
         if facts_end:

@@ -1,7 +1,7 @@
 // Judges generated mutants (tests/mutants/mutate.py): each is searched for in all pairs of ways to
 // acquire its lock, in several ways, and at every bound of the lock's own table, until a rule is
-// broken. Each search is short at first; for a mutant that none has found, those of pairs as they
-// are and of the table that were too large are repeated with a larger bound.
+// broken. Each search is short at first. If none finds the mutant, the plain pairs and the table's
+// searches that hit their limit are repeated with a larger one.
 //
 // Usage: mutants_judge TABLES_DIR JOBS [BOUND...]
 //

@@ -7,22 +7,24 @@
 // A mutant is a namespace with copies of the files that it changes and of those that include them;
 // the others are the lock's own, read and instantiated once for all mutants.
 //
+// clang-format off
 // A table is lines of text; leading blanks do not matter, # begins a comment.
 //   lock CLASS FILE...     the lock's class in lockflight::lock and its files, in the order of
 //                          inclusion: of include/lockflight/lock, or with their folder in tests or
 //                          of rma
 //   inside CLASS FILE      the lock inside a robust one, for the mutants from here on
-//   subject EXPRESSION     in place of check::make_subject: the namespace of a mutant is SPACE in
-//   it mutant NAME            begins a mutant why TEXT               what goes wrong base NAME the
-//   mutant that is changed further, and must pass where this one fails;
+//   subject EXPRESSION     in place of check::make_subject; SPACE stands for the mutant's namespace
+//   mutant NAME            begins a mutant
+//   why TEXT               what goes wrong
+//   base NAME              the mutant that is changed further, and must pass where this one fails;
 //                          else the lock itself
 //   check KEY=VALUE ...    the bound: fields of check::request, `off` as in a replay string,
 //                          `random`, the number of random schedules instead of all, `depth` and
-//                          `seed` of those, and
-//                          parameters of the lock
+//                          `seed` of those, and parameters of the lock
 //   expect PROPERTY        what the checker must find; `ok` if it must find nothing
 //   in FILE                the file that the next lines change
 //   - LINE  + LINE         whole lines, but for their indentation: the old ones are found once
+// clang-format on
 #include <algorithm>
 #include <fstream>
 #include <iostream>

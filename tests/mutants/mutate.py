@@ -55,7 +55,7 @@ class Table:
                 self.head.append(line)
             elif words[:1] == ["inside"] and line not in self.insides:
                 self.insides.append(line)
-        if self.name == "robust":
+        if self.name in ("robust", "failing"):
             self.part = "robust"
         elif self.name == "semaphore":
             self.part = "semaphores"
@@ -213,7 +213,7 @@ def build(target, jobs):
 
 
 def compile_all(target, tables, chosen, jobs):
-    """Drops the mutants that do not compile, and returns them."""
+    """Drops the mutants that do not compile, and returns them with the names of their tables."""
     dropped = []
     while True:
         write_tables(tables, chosen)
@@ -221,7 +221,7 @@ def compile_all(target, tables, chosen, jobs):
         if made.returncode == 0:
             return dropped
         bad = culprits(made.stdout, chosen)
-        now = [m for some in chosen.values() for m in some if m.name in bad]
+        now = [(table, m) for table, some in chosen.items() for m in some if m.name in bad]
         if not now:
             fail(3, "cannot build " + target + "\n" + made.stdout[-3000:])
         for name in chosen:
@@ -231,37 +231,46 @@ def compile_all(target, tables, chosen, jobs):
 
 
 class Results:
-    """The verdicts of a run, in a file, so that a run that was cut goes on."""
+    """The verdicts of a run, in a file, so that a run that was cut goes on. A change of a file that
+    several locks share has a verdict in the table of each."""
 
     VERDICTS = ("killed", "equivalent", "survived", "not compiled")
 
     def __init__(self, path, kept):
-        self.path, self.of = path, {}
-        lines = path.read_text().splitlines() if kept and path.exists() else []
-        for line in lines:
+        self.path, self.best, self.lines = path, {}, {}
+        for line in path.read_text().splitlines() if kept and path.exists() else []:
             made = json.loads(line)
             if made["verdict"] in kept:
-                self.of[json.dumps(made["change"])] = made
+                self.note(made)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(made) + "\n" for made in self.of.values()))
+        path.write_text("".join(json.dumps(made) + "\n" for made in self.lines.values()))
 
     @staticmethod
     def key(m):
         return json.dumps(m.change.key())
 
-    def add(self, m, verdict, rule="", search="", seconds=0.0):
+    def note(self, made):
         """Of several mutants with the same change, one that is found is enough."""
-        before = self.of.get(self.key(m), {"verdict": "not compiled"})["verdict"]
-        if self.VERDICTS.index(before) < self.VERDICTS.index(verdict):
-            return
-        made = {"change": m.change.key(), "verdict": verdict, "rule": rule, "search": search,
-                "seconds": seconds}
-        self.of[self.key(m)] = made
+        change, verdict = json.dumps(made["change"]), made["verdict"]
+        self.lines[change, made["table"]] = made
+        before = self.best.get(change, self.VERDICTS[-1])
+        self.best[change] = min(before, verdict, key=self.VERDICTS.index)
+
+    def add(self, table, m, verdict, rule="", search="", seconds=0.0):
+        made = {"change": m.change.key(), "table": table, "verdict": verdict, "rule": rule,
+                "search": search, "seconds": seconds}
+        self.note(made)
         with open(self.path, "a", encoding="utf-8") as out:
             out.write(json.dumps(made) + "\n")
 
+    def needs(self, table, m):
+        """True if the mutant has no verdict, and no other one with its change was found."""
+        change = self.key(m)
+        return (self.best.get(change) not in ("killed", "equivalent")
+                and (change, table) not in self.lines)
+
     def split(self, mutants):
-        return {verdict: [m for m in mutants if self.of[self.key(m)]["verdict"] == verdict]
+        return {verdict: [m for m in mutants if self.best[self.key(m)] == verdict]
                 for verdict in self.VERDICTS}
 
 
@@ -271,10 +280,10 @@ def judge(command, mutants, results):
         for line in running.stdout:
             name, verdict, rule, search, seconds = line.rstrip("\n").split("\t")
             number += 1
-            m = mutants[name]
+            table, m = mutants[name]
             if search == "stale":
                 fail(3, f"{m.shown()}cannot be applied: {rule}")
-            results.add(m, verdict, rule, search, float(seconds))
+            results.add(table, m, verdict, rule, search, float(seconds))
             left = (time.monotonic() - began) / number * (len(mutants) - number) / 60
             print(f"{number:5}/{len(mutants)} {verdict:8} {seconds:>6} s  {rule[:40]:40} {search}"
                   f"  ({left:.0f} min left)")
@@ -292,14 +301,14 @@ def judge_all(tables, chosen, jobs, results):
              [str(BUILD / "tests/mutants/mutants_judge"), str(HERE), str(jobs)]),
             ("cluster_judge", [t for t in tables if t.part == "cluster"],
              [str(BUILD / "tests/cluster/cluster_judge"), str(jobs)])):
-        mine = {t.name: [m for m in chosen.get(t.name, []) if results.key(m) not in results.of]
+        mine = {t.name: [m for m in chosen.get(t.name, []) if results.needs(t.name, m)]
                 for t in some}
         if not any(mine.values()):
             continue
         print(f"building {target}", flush=True)
-        for m in compile_all(target, some, mine, jobs):
-            results.add(m, "not compiled")
-        judge(command, {m.name: m for ms in mine.values() for m in ms}, results)
+        for table, m in compile_all(target, some, mine, jobs):
+            results.add(table, m, "not compiled")
+        judge(command, {m.name: (table, m) for table, ms in mine.items() for m in ms}, results)
 
 
 def main():
@@ -342,9 +351,10 @@ def main():
     if given.resume and not given.retry:
         kept.add("survived")
     results = Results(BUILD / "tests/mutants/results", kept)
-    for m in mutants:
-        if m.change.key() in known:
-            results.add(m, "equivalent", known[m.change.key()])
+    for table, some in chosen.items():
+        for m in some:
+            if m.change.key() in known:
+                results.add(table, m, "equivalent", known[m.change.key()])
     judge_all(tables, chosen, given.jobs, results)
     totals = results.split(mutants)
     print("\n" + ", ".join(f"{len(some)} {verdict}" for verdict, some in totals.items()))

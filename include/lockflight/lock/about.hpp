@@ -20,7 +20,7 @@ enum class kind : std::uint8_t {
 struct facts {
   std::string_view name;  ///< as in the design's lock table; fixed
   kind what;
-  std::string_view source;  ///< the paper and section it comes from
+  std::string_view source;  ///< the paper and section; of a lock of this project, "lockflight: …"
   int bytes_home;           ///< per lock, at its home
   int bytes_per_node;       ///< per lock, on each node (at default parameters, one level of nodes)
   int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks

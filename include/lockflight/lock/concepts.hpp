@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/topology.hpp"
 
 namespace lockflight::lock {
 
@@ -71,6 +72,13 @@ concept can_upgrade = shared<L> && requires(L l) {
   { l.try_lock_upgrade() } -> std::same_as<bool>;
   { l.try_unlock_shared_and_lock() } -> std::same_as<bool>;
 };
+
+/// Says how often later participants overtake a waiter.
+template <class L>
+concept bounds_overtaking =
+    requires(const rma::topology& machine, const typename L::parameters& set) {
+      { L::most_overtaken(machine, set) } -> std::same_as<std::int64_t>;
+    };
 
 /// Guards only the operations that its holder does through it, at the release. Before that it
 /// excludes no participant, so it is no Lockable of std, whatever its names.

@@ -78,14 +78,15 @@ class flight {
     }
   };
 
-  /// The most times that a waiter is overtaken by later participants. On its own node, that is
-  /// `barge` times for each participant that is the queue's head up to its own acquire, and once
-  /// more for each of them, which may have given up and come back to its old place in the queue.
+  /// The most times that a waiter is overtaken by later participants. On its own node, every
+  /// participant ahead of it in the queue, and the waiter itself, becomes the head once. Later
+  /// participants overtake a head `barge` times at the most. Each of these participants may also
+  /// have given up and come back to its old place, and is then one more that overtakes.
   /// Before each acquire of that node, the nodes ahead in the leaders' queue use their budgets, and
   /// between them the home's node uses its budget.
   [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
                                                    const parameters& set) {
-    const std::int64_t heads = machine.largest_node() - 1;  // one participant of the node holds
+    const std::int64_t heads = machine.largest_node() - 1;  // all but the holder of the node's word
     const std::int64_t own = heads * (std::max<std::int64_t>(set.most_barges(), 1) + 1);
     const std::int64_t others = 2 * (machine.nodes() - 1) * set.local_budget;
     return own * (1 + others) + others;

@@ -103,33 +103,39 @@ concept has_constructor =
 /// Programs acquire it in every mode of its kind, by a wait and by an attempt. A lock that defers,
 /// or is as its paper prints it, needs no attempts.
 template <class L>
-concept has_kind = exclusive<L> && shared<L> == (L::about.what == kind::rw);
+concept has_kind = shared<L> == (L::about.what == kind::rw);
 template <class L>
 concept has_attempts =
     L::about.defers || L::about.as_printed || (can_try<L> && shared<L> == can_try_shared<L>);
 
 /// Programs find what else a lock offers by its form. A member of that name and of another form
-/// would be left out without a word.
+/// would be left out without a word. (An overloaded member has no address, and one with other
+/// parameters no such call.)
 template <class L>
 concept has_timed_attempts_in_form =
-    (can_time<L> || !requires { &L::try_lock_within; }) &&
-    (can_time_shared<L> || !requires { &L::try_lock_shared_within; });
+    (can_time<L> || !(
+                        requires { &L::try_lock_within; } ||
+                        requires(L l, std::uint64_t limit) { l.try_lock_within(limit); })) &&
+    (can_time_shared<L> ||
+     !(
+         requires { &L::try_lock_shared_within; } ||
+         requires(L l, std::uint64_t limit) { l.try_lock_shared_within(limit); }));
+template <class L>
+concept has_upgrades_in_form =
+    can_upgrade<L> || !(
+                          requires { &L::lock_upgrade; } || requires(L l) { l.lock_upgrade(); });
 template <class L>
 concept has_doorway_in_form = has_doorway<L> || !requires { &L::take_ticket; };
 template <class L>
-concept has_bounds_in_form =
-    (
-        !requires { &L::most_overtaken; } ||
-        requires(const rma::topology& machine, const typename L::parameters& set) {
-          { L::most_overtaken(machine, set) } -> std::same_as<std::int64_t>;
-        }) &&
-    (
-        !requires { &L::most_ranks; } ||
-        requires(const typename L::parameters& set) {
-          { L::most_ranks(set) } -> std::same_as<std::int64_t>;
-        });
+concept has_bounds_in_form = (bounds_overtaking<L> || !requires { &L::most_overtaken; }) &&
+                             (
+                                 !requires { &L::most_ranks; } ||
+                                 requires(const typename L::parameters& set) {
+                                   { L::most_ranks(set) } -> std::same_as<std::int64_t>;
+                                 });
 
-/// Programs leave a lock out where the fabric has not what the lock says that it needs.
+/// Programs skip a lock on fabrics that lack what `about` says it needs, so `about` has to agree
+/// with the constraint of the lock's template.
 template <template <class> class Lock, class L = Lock<detail::any_port>>
 concept has_needs =
     L::about.needs_messages == !requires { typename Lock<detail::declared_port<false, true>>; } &&
@@ -141,7 +147,7 @@ template <template <class> class Lock, class L = Lock<detail::any_port>>
 concept listable =
     has_name_and_source<L> && has_parameters<L> && has_cells<L> && has_constructor<L> &&
     exclusive<L> && has_kind<L> && has_attempts<L> && has_timed_attempts_in_form<L> &&
-    has_doorway_in_form<L> && has_bounds_in_form<L> && has_needs<Lock>;
+    has_upgrades_in_form<L> && has_doorway_in_form<L> && has_bounds_in_form<L> && has_needs<Lock>;
 
 /// True if the lock is listable. Otherwise the compiler's first error says what it lacks, and the
 /// lines around it name the lock.
@@ -179,6 +185,9 @@ template <template <class> class Lock>
     static_assert(has_timed_attempts_in_form<L>,
                   "an attempt with a limit is bool try_lock_within(std::uint64_t nanoseconds), or "
                   "bool try_lock_shared_within(std::uint64_t nanoseconds)");
+  else if constexpr (!has_upgrades_in_form<L>)
+    static_assert(has_upgrades_in_form<L>,
+                  "a lock with lock_upgrade() has the other members of lock::can_upgrade, too");
   else if constexpr (!has_doorway_in_form<L>)
     static_assert(has_doorway_in_form<L>, "a lock with take_ticket() needs await_turn()");
   else if constexpr (!has_bounds_in_form<L>)

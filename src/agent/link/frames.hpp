@@ -25,7 +25,7 @@
 
 namespace lockflight::cluster::link {
 
-/// Of this protocol. Agents of different versions refuse each other.
+/// The version of this protocol. Agents of different versions refuse each other.
 inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::size_t length_size = 4;
 /// No payload is longer.

@@ -55,7 +55,7 @@ struct link_options {
   std::size_t handshakes_most = 64;
   /// Bytes that may be queued for one member.
   std::size_t queued_most = std::size_t{64} << 20;
-  /// Another one than the agent's own is for tests.
+  /// Tests set another version than the agent's own.
   std::uint32_t version = link::protocol_version;
 };
 

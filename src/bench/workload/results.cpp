@@ -9,8 +9,8 @@
 namespace lockflight::bench {
 namespace {
 
-/// An event takes 24 bytes here and on average at most 128 in the file, so that the file stays
-/// under 100 MB, which a viewer opens.
+/// An event takes 24 bytes here and on average 110 to 130 in the file, so that the file is about
+/// 100 MB at most, which a viewer opens.
 std::size_t events_for(int ranks, bool trace) {
   constexpr std::size_t most = 750'000;
   constexpr std::size_t most_each = 1u << 16;

@@ -120,7 +120,7 @@ class lock_calls {
 
  private:
   static constexpr bool is_mortal = requires(Lock& l) { l.owner_died(); };
-  static constexpr bool may_end_early = requires { Lock::timed_waits_end_early; };
+  static constexpr bool may_end_early = requires { requires Lock::timed_waits_end_early; };
 
   static void stay(engine& e, rank_t rank, bool exclusive) {
     e.enter(rank, exclusive);

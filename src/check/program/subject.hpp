@@ -95,26 +95,19 @@ template <class Lock>
   return nullptr;
 }
 
-/// True if the lock says how often later participants overtake a waiter.
-template <class Lock>
-concept bounds_overtaking =
-    requires(const rma::topology& machine, const typename Lock::parameters& set) {
-      Lock::most_overtaken(machine, set);
-    };
-
 template <class Lock>
 [[nodiscard]] constexpr subject make_subject() {
   return {
       .about = Lock::about,
       .shared = lock::shared<Lock>,
-      .bounds_overtaking = bounds_overtaking<Lock>,
+      .bounds_overtaking = lock::bounds_overtaking<Lock>,
       .lacks = what_lacks<Lock>,
       .make =
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = parameters_for<typename Lock::parameters>(set);
             how.endless = what.endless;
             how.has_doorway = lock::has_doorway<Lock>;
-            if constexpr (bounds_overtaking<Lock>)
+            if constexpr (lock::bounds_overtaking<Lock>)
               if (!what.endless && !how.most_overtaken)
                 how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
             const program_of<Lock> runs(what, chosen);

@@ -10,8 +10,8 @@
 
 namespace lockflight::mpi::detail {
 
-/// So many words of each rank's cells, from the first one on, are what the trials use. They are
-/// zero when a trial begins, and no longer when it ends.
+/// The trials use the first words_of_trials words of each rank's cells. The caller zeroes them
+/// before a trial, which leaves other values there.
 inline constexpr std::uint32_t words_of_trials = 64;
 
 /// The read-modify-writes that lost no update while all ranks of `all` did them on one word.

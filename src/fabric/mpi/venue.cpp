@@ -46,7 +46,7 @@ template <class Holds>
 /// read-modify-writes.
 bool atomics_were_tried = false;
 
-/// Throws unless this MPI's read-modify-writes are atomic. The trial is one of the run's own cells,
+/// Throws unless this MPI's read-modify-writes are atomic. The trial uses the run's own cells,
 /// since windows of its own would take longer than the trial.
 void require_atomics(const communicator& all, segment& cells) {
   refuse_broken_component(all);
@@ -87,6 +87,10 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   const rma::topology& t = what.machine;
   // A rank may have been in runs without the others.
   const bool is_to_try = t.nodes() > 1 && !holds_on_all(whole, atomics_were_tried);
+  // There is no trial where the members use the processor alone, as they tell the other ranks.
+  const auto has_tried = [&](bool here) {
+    if (is_to_try && holds_on_all(whole, here)) atomics_were_tried = true;
+  };
   // Over hosts each communicator takes several round trips, in which MPICH never yields.
   members = t.ranks() == whole.size()
                 ? communicator::borrowed(whole.get())
@@ -101,7 +105,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   if (!members) {
     if (!holds_on_all(whole, true)) refuse_unless(true, spans);
     agree(whole, "");
-    atomics_were_tried = atomics_were_tried || is_to_try;
+    has_tried(true);
     return;
   }
   messages = communicator::duplicate(members.get());
@@ -132,7 +136,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
     take_memory();
   else
     agree(whole, fault_in(take_memory));
-  atomics_were_tried = atomics_were_tried || (is_to_try && !only_cpu);
+  has_tried(!only_cpu);
 }
 
 venue& venue_of(const config& what, std::optional<venue>& fresh) {
