@@ -33,7 +33,7 @@ std::string users_text(const obstacle& what) {
   const auto holders = holders_of(what.users);
   const auto waiters = waiters_of(what.users);
   std::string text =
-      what.silent.empty() ? "held by nobody at this moment" : "held by nobody that is known";
+      what.silent.empty() ? "held by nobody at this moment" : "its holder is not known";
   if (!holders.empty()) text = "held by " + user_text(holders.front());
   if (holders.size() > 1)
     text +=

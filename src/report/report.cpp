@@ -71,19 +71,30 @@ std::string verdict(const json& runs) {
   if (runs.empty()) return banner("none", "–", "No runs.", "This document holds no measurement.");
   double seen = 0;
   std::size_t broken = 0;
+  std::size_t empty = 0;
   std::map<std::string, double> by_lock;
   for (const json& run : runs) {
     const auto violations = run.at("violations").get<double>();
+    if (run.at("ops").get<double>() == 0) ++empty;
     if (violations == 0) continue;
     seen += violations;
     ++broken;
     by_lock[run.at("lock").get<std::string>()] += violations;
   }
+  if (empty == runs.size())
+    return banner("none", "!", "No operation ended.",
+                  "The runs were too short for one (--seconds, --ops), so mutual exclusion was not "
+                  "tried.");
   if (broken == 0) {
-    return banner(
-        "good", "✓", "0 violations.",
-        fmt::format("Mutual exclusion held in {}.",
-                    runs.size() == 1 ? "the one run" : fmt::format("all {} runs", runs.size())));
+    const std::size_t tried = runs.size() - empty;
+    return banner("good", "✓", "0 violations.",
+                  fmt::format("Mutual exclusion held in {}.{}",
+                              tried == 1 ? "the one run"
+                                         : fmt::format("all {} runs{}", tried,
+                                                       empty == 0 ? "" : " with operations"),
+                              empty == 0 ? ""
+                                         : fmt::format(" {} ended before an operation did.",
+                                                       counted(empty, "run", "runs"))));
   }
   std::vector<std::string> culprits;
   for (const auto& [lock, violations] : by_lock) {

@@ -146,7 +146,7 @@
 
   const latency_chart = { id: "latency", title: "Latency", wide: 5,
     what: (group, pick) => (lf.timed(group) || "One acquire plus one release") +
-      (pick.form === "boxes" ? ": quartiles, the mark is the median, the line ends at p99" : ""),
+      (pick.form === "boxes" ? ": quartiles, the mark and the number are the median, the line ends at p99" : ""),
     has: (group) => all_runs(group).some((run) => lf.distribution(run, "all").length),
     toggles: latency_toggles, build: latency };
 

@@ -96,7 +96,7 @@ class Hosts(SilenceTest):
     def test_a_limit_is_kept_when_a_host_does_not_answer(self):
         self.cut_off()
         was_not_free = f"lockflight run: lock '{self.name}' was not free in time: "
-        unknown = "held by nobody that is known; h2 does not answer\n"
+        unknown = "its holder is not known; h2 does not answer\n"
         self.assertEqual(self.run_for(1), (1, was_not_free + unknown))
         self.assertEqual(self.run_for(0), (1, was_not_free + unknown))
         # The others are free. Each of what is said while the run waits asks the hosts.
@@ -118,8 +118,8 @@ class Hosts(SilenceTest):
         self.assertEqual(out, f"{silence}: somebody may hold '{self.name}' or wait for it\n")
         code, err = self.run_for(1)
         self.assertEqual(
-            (code, err), (1, f"lockflight run: lock '{self.name}' was not free in time: held by "
-                             f"nobody that is known; {silence}\n"))
+            (code, err), (1, f"lockflight run: lock '{self.name}' was not free in time: its "
+                             f"holder is not known; {silence}\n"))
 
     def test_an_agent_that_does_not_run_is_named(self):
         self.one.agent.kill()

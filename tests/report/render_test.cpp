@@ -148,8 +148,15 @@ TEST(Render, ARunWithoutOperationsHasDashes) {
   run["latency_us"] = nullptr;
   run["fairness_jain"] = nullptr;
   run["max_wait_us"] = nullptr;
-  const std::string page = rendered(bench);
+  std::string page = rendered(bench);
   EXPECT_GE(occurrences(page, "data-key=\"\">–</td>"), 8U);
+  // Then the page claims nothing about mutual exclusion.
+  EXPECT_TRUE(has(page, "<strong>No operation ended.</strong>"));
+  EXPECT_FALSE(has(page, "0 violations"));
+
+  bench["runs"].push_back(sample()["runs"][1]);
+  page = rendered(bench);
+  EXPECT_TRUE(has(page, "held in the one run. 1\u00a0run ended before an operation did."));
 }
 
 TEST(Render, TheTableHasTheSettingsOfTheWorkload) {
