@@ -16,7 +16,7 @@ using detail::check;
 using detail::communicator;
 using detail::meet;
 
-constexpr std::uint32_t words = 64;
+constexpr std::uint32_t words = detail::words_of_trials;
 static_assert(words >= detail::words_probed);
 constexpr std::uint32_t counter = 8;
 constexpr detail::repetition samples{.most = 200, .seconds = 2};
