@@ -1,7 +1,5 @@
 #include "mpi_preload/errors.hpp"
 
-#include <array>
-
 #include "mpi_preload/launch.hpp"
 
 namespace lockflight::mpi_preload {
@@ -38,19 +36,17 @@ struct found_handler {
 };
 
 /// The handler that the MPI calls for errors on an object, and the object that has it. In MPICH an
-/// object whose handler was never set has MPI_ERRORS_ARE_FATAL in name only: its errors go to the
-/// handler of MPI_COMM_SELF, or, if that was never set, to the handler of MPI_COMM_WORLD.
-/// MPI_ERRORS_ARE_FATAL must therefore not be set on an object that may never have had a handler.
+/// object whose handler was never set has MPI_ERRORS_ARE_FATAL in name only: its errors, and those
+/// of a null handle, go to the handler of MPI_COMM_WORLD. MPI_ERRORS_ARE_FATAL must therefore not
+/// be set on an object that may never have had a handler.
 [[nodiscard]] found_handler handler_for(const with_handler& object) {
   found_handler found{object, MPI_ERRORS_ARE_FATAL};
   if (!object.is_null()) found.is = object.handler();
 #if !defined(OPEN_MPI)
   if (found.is != MPI_ERRORS_ARE_FATAL || !has_launch()) return found;
-  for (const MPI_Comm other : std::array{MPI_COMM_SELF, MPI_COMM_WORLD}) {
-    const with_handler fallback = with_handler::communicator(other);
-    const MPI_Errhandler its = fallback.handler();
-    if (its != MPI_ERRORS_ARE_FATAL) return {fallback, its, /*is_own=*/false};
-  }
+  const with_handler world = with_handler::communicator(MPI_COMM_WORLD);
+  const MPI_Errhandler its = world.handler();
+  if (its != MPI_ERRORS_ARE_FATAL) return {world, its, /*is_own=*/false};
 #endif
   return found;
 }

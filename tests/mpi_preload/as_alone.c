@@ -2,10 +2,11 @@
  * without the drop-in. Run by 2 ranks, of which rank 0 prints.
  *
  * usage: as_alone WHAT HANDLER
- * WHAT is windows, flushes or freed. HANDLER is returned, own or of_world: the handler of the
- * communicator or window that returns errors, one of the program's own, or one of the program's own
- * that MPI_COMM_WORLD alone has. The result of a call after which the program's own handler was
- * called is not printed: MPICH 4.3 and 5 return MPI_SUCCESS then.
+ * WHAT is windows, flushes, freed or null. HANDLER is returned, own or of_world: the handler of the
+ * communicator or window that returns errors, one of the program's own, or none, while
+ * MPI_COMM_WORLD has one of the program's own and MPI_COMM_SELF another. The result of a call after
+ * which the program's own handler was called is not printed: MPICH 4.3 and 5 return MPI_SUCCESS
+ * then.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -26,6 +27,10 @@ static void note_window(MPI_Win* win, int* code, ...) {
 static void note_communicator(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   note(code);
+}
+static void note_self(MPI_Comm* comm, int* code, ...) {
+  note_communicator(comm, code);
+  if (rank == 0) puts("MPI_COMM_SELF's handler was called");
 }
 
 static void told(const char* what, int code) {
@@ -48,7 +53,11 @@ static void set_handler(const char* which, MPI_Comm comm, const MPI_Win* win) {
   MPI_Comm_create_errhandler(note_communicator, &own);
   MPI_Win_create_errhandler(note_window, &own_of_window);
   if (strcmp(which, "of_world") == 0) {
+    MPI_Errhandler of_self;
+    MPI_Comm_create_errhandler(note_self, &of_self);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, of_self);
+    MPI_Errhandler_free(&of_self);
   } else {
     const int is_own = strcmp(which, "own") == 0;
     MPI_Comm_set_errhandler(comm, is_own ? own : MPI_ERRORS_RETURN);
@@ -152,6 +161,23 @@ static void freed(const char* handler) {
   MPI_Comm_free(&comm);
 }
 
+/* Calls on no communicator and on no window. */
+static void null(const char* handler) {
+  set_handler(handler, MPI_COMM_WORLD, NULL);
+  int memory[16];
+  int got = 0;
+  void* base = NULL;
+  MPI_Win win = MPI_WIN_NULL;
+  TOLD(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_NULL, &base, &win));
+  TOLD(MPI_Win_create(memory, sizeof memory, 8, MPI_INFO_NULL, MPI_COMM_NULL, &win));
+  win = MPI_WIN_NULL;
+  locks_and_unlocks(win);
+  all_flushes(0, win);
+  TOLD(MPI_Win_fence(0, win));
+  TOLD(MPI_Put(&got, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+  TOLD(MPI_Win_free(&win));
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -160,6 +186,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "windows") == 0) windows(argv[2]);
   if (strcmp(argv[1], "flushes") == 0) flushes(argv[2]);
   if (strcmp(argv[1], "freed") == 0) freed(argv[2]);
+  if (strcmp(argv[1], "null") == 0) null(argv[2]);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) puts("the end");
   MPI_Finalize();

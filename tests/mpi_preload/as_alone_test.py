@@ -40,6 +40,11 @@ class AsAlone(unittest.TestCase):
             with self.subTest(handler):
                 self.is_the_same("windows", handler)
 
+    def test_null_handles(self):
+        for handler in ["returned", "of_world"]:
+            with self.subTest(handler):
+                self.is_the_same("null", handler)
+
     def test_flushes_outside_an_epoch(self):
         for handler in ["returned", "own", *(["of_world"] if IS_MPICH else [])]:
             with self.subTest(handler):

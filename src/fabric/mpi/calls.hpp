@@ -1,4 +1,9 @@
 // MPI's handles as owners, its error codes as exceptions.
+//
+// The fabric makes its calls by the names of MPI's profiling interface (MPI-3.1, section 14.2), but
+// for those that begin and end MPI: a tool counts the program's calls and not the locks', and where
+// a library gives the program another communicator in place of MPI_COMM_WORLD, as Casper does, the
+// drop-in's calls do not pass through that library.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +31,7 @@ inline constexpr const char* osc_that_works = "sm,pt2pt";
   static const bool is = [] {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
-    MPI_Get_library_version(text, &length);
+    PMPI_Get_library_version(text, &length);
     return std::string(text).starts_with("Open MPI v4.");
   }();
   return is;
@@ -39,16 +44,16 @@ inline constexpr const char* osc_that_works = "sm,pt2pt";
 /// for C in the standard's binary interface, which has no Fortran.
 [[nodiscard]] inline int number_of(MPI_Comm communicator) {
 #if defined(MPI_ABI)
-  return MPI_Comm_toint(communicator);
+  return PMPI_Comm_toint(communicator);
 #else
-  return MPI_Comm_c2f(communicator);
+  return PMPI_Comm_c2f(communicator);
 #endif
 }
 [[nodiscard]] inline MPI_Comm communicator_of(int number) {
 #if defined(MPI_ABI)
-  return MPI_Comm_fromint(number);
+  return PMPI_Comm_fromint(number);
 #else
-  return MPI_Comm_f2c(number);
+  return PMPI_Comm_f2c(number);
 #endif
 }
 
@@ -57,7 +62,7 @@ inline constexpr const char* osc_that_works = "sm,pt2pt";
   if (code == MPI_SUCCESS) return "";
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
-  MPI_Error_string(code, text, &length);
+  PMPI_Error_string(code, text, &length);
   return std::string(call) + " failed: " + std::string(text, static_cast<std::size_t>(length));
 }
 
@@ -70,9 +75,9 @@ inline void check(int code, const char* call) {
 /// Throws unless MPI can be called.
 inline void require_mpi() {
   int is = 0;
-  MPI_Initialized(&is);
+  PMPI_Initialized(&is);
   if (is == 0) throw unavailable("MPI is not initialised (an mpi::environment initialises it)");
-  MPI_Finalized(&is);
+  PMPI_Finalized(&is);
   if (is != 0) throw unavailable("MPI has been finalised in this process");
 }
 
@@ -82,7 +87,7 @@ inline void require_mpi() {
 inline void finish(MPI_Request request, const char* call) {
   for (shm::detail::steps_of_wait wait;; wait.next()) {
     int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done != 0) return;
   }
 }
@@ -100,7 +105,7 @@ class communicator {
     return made;
   }
   explicit communicator(MPI_Comm handle) : handle_(handle) {
-    if (handle_ != MPI_COMM_NULL) MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN);
+    if (handle_ != MPI_COMM_NULL) PMPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN);
   }
   communicator(communicator&& o) noexcept
       : handle_(std::exchange(o.handle_, MPI_COMM_NULL)), is_borrowed_(o.is_borrowed_) {}
@@ -110,26 +115,26 @@ class communicator {
     return *this;
   }
   ~communicator() {
-    if (handle_ != MPI_COMM_NULL && !is_borrowed_) MPI_Comm_free(&handle_);
+    if (handle_ != MPI_COMM_NULL && !is_borrowed_) PMPI_Comm_free(&handle_);
   }
 
   [[nodiscard]] static communicator duplicate(MPI_Comm of) {
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Comm_idup(of, &made, &request), "MPI_Comm_idup");
+    check(PMPI_Comm_idup(of, &made, &request), "MPI_Comm_idup");
     finish(request, "MPI_Comm_idup");
     return communicator(made);
   }
   /// The ranks of `of` with the same colour, in its order. A negative colour: in no communicator.
   [[nodiscard]] static communicator split(MPI_Comm of, int colour) {
     MPI_Comm made = MPI_COMM_NULL;
-    check(MPI_Comm_split(of, colour < 0 ? MPI_UNDEFINED : colour, 0, &made), "MPI_Comm_split");
+    check(PMPI_Comm_split(of, colour < 0 ? MPI_UNDEFINED : colour, 0, &made), "MPI_Comm_split");
     return communicator(made);
   }
   /// The ranks of `of` that can share memory with the caller.
   [[nodiscard]] static communicator of_machine(MPI_Comm of) {
     MPI_Comm made = MPI_COMM_NULL;
-    check(MPI_Comm_split_type(of, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made),
+    check(PMPI_Comm_split_type(of, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made),
           "MPI_Comm_split_type");
     return communicator(made);
   }
@@ -138,12 +143,12 @@ class communicator {
   [[nodiscard]] explicit operator bool() const { return handle_ != MPI_COMM_NULL; }
   [[nodiscard]] int rank() const {
     int r = 0;
-    MPI_Comm_rank(handle_, &r);
+    PMPI_Comm_rank(handle_, &r);
     return r;
   }
   [[nodiscard]] int size() const {
     int n = 0;
-    MPI_Comm_size(handle_, &n);
+    PMPI_Comm_size(handle_, &n);
     return n;
   }
 
@@ -157,7 +162,7 @@ class communicator {
 /// Serves other ranks until all have come.
 inline void meet(const communicator& all) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ibarrier(all.get(), &request), "MPI_Ibarrier");
+  check(PMPI_Ibarrier(all.get(), &request), "MPI_Ibarrier");
   finish(request, "MPI_Ibarrier");
 }
 
@@ -165,7 +170,7 @@ inline void meet(const communicator& all) {
 inline void combine(const communicator& all, void* values, int count, MPI_Datatype type,
                     MPI_Op op) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, all.get(), &request),
+  check(PMPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, all.get(), &request),
         "MPI_Iallreduce");
   finish(request, "MPI_Iallreduce");
 }
@@ -174,14 +179,14 @@ inline void combine(const communicator& all, void* values, int count, MPI_Dataty
 inline void broadcast(const communicator& all, void* values, int count, MPI_Datatype type,
                       int from = 0) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ibcast(values, count, type, from, all.get(), &request), "MPI_Ibcast");
+  check(PMPI_Ibcast(values, count, type, from, all.get(), &request), "MPI_Ibcast");
   finish(request, "MPI_Ibcast");
 }
 
 /// Gathers a value of every rank, by rank.
 inline void gather(const communicator& all, const void* mine, void* values, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(mine, 1, type, values, 1, type, all.get(), &request), "MPI_Iallgather");
+  check(PMPI_Iallgather(mine, 1, type, values, 1, type, all.get(), &request), "MPI_Iallgather");
   finish(request, "MPI_Iallgather");
 }
 
@@ -195,8 +200,8 @@ inline void gather(const communicator& all, const void* mine, void* values, MPI_
   std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
   std::string texts(static_cast<std::size_t>(begins.back() + lengths.back()), '\0');
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgatherv(mine.data(), length, MPI_CHAR, texts.data(), lengths.data(), begins.data(),
-                        MPI_CHAR, all.get(), &request),
+  check(PMPI_Iallgatherv(mine.data(), length, MPI_CHAR, texts.data(), lengths.data(), begins.data(),
+                         MPI_CHAR, all.get(), &request),
         "MPI_Iallgatherv");
   finish(request, "MPI_Iallgatherv");
   std::vector<std::string> of_rank;
@@ -232,7 +237,7 @@ class window {
  public:
   window() = default;
   explicit window(MPI_Win handle) : handle_(handle) {
-    MPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
+    PMPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
   }
   window(window&& o) noexcept : handle_(std::exchange(o.handle_, MPI_WIN_NULL)) {}
   window& operator=(window&& o) noexcept {
@@ -241,7 +246,7 @@ class window {
   }
   /// Collective.
   ~window() {
-    if (handle_ != MPI_WIN_NULL) MPI_Win_free(&handle_);
+    if (handle_ != MPI_WIN_NULL) PMPI_Win_free(&handle_);
   }
   /// Drops the window without freeing it: if not all of its ranks have it, freeing would wait for
   /// ever.
@@ -257,13 +262,13 @@ class window {
 /// Owns an info object.
 class info {
  public:
-  info() { check(MPI_Info_create(&handle_), "MPI_Info_create"); }
+  info() { check(PMPI_Info_create(&handle_), "MPI_Info_create"); }
   info(const info&) = delete;
   info& operator=(const info&) = delete;
-  ~info() { MPI_Info_free(&handle_); }
+  ~info() { PMPI_Info_free(&handle_); }
 
   info& set(const char* key, const char* value) {
-    check(MPI_Info_set(handle_, key, value), "MPI_Info_set");
+    check(PMPI_Info_set(handle_, key, value), "MPI_Info_set");
     return *this;
   }
   [[nodiscard]] MPI_Info get() const { return handle_; }

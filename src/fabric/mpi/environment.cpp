@@ -53,9 +53,9 @@ int wanted_threads() {
 
 environment::environment() {
   int done = 0;
-  MPI_Finalized(&done);
+  PMPI_Finalized(&done);
   if (done != 0) throw unavailable("MPI has been finalised in this process");
-  MPI_Initialized(&done);
+  PMPI_Initialized(&done);
   if (done != 0) return;
   choose_component();
   const int wanted = wanted_threads();
@@ -75,13 +75,13 @@ environment::~environment() {
 
 int environment::rank() const {
   int r = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &r);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &r);
   return r;
 }
 
 int environment::size() const {
   int n = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  PMPI_Comm_size(MPI_COMM_WORLD, &n);
   return n;
 }
 

@@ -78,7 +78,7 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
     : handles_(std::make_unique<handles>()) {
   handles& h = *handles_;
   int world_rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   h.members = communicator::split(MPI_COMM_WORLD, world_rank < ranks ? 0 : -1);
   if (!h.members) return;
   h.machine = communicator::of_machine(h.members.get());
@@ -89,13 +89,13 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   const bool first = h.machine.rank() == 0;
   void* at = nullptr;
   MPI_Win shared = MPI_WIN_NULL;
-  check(MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(bytes + slack) : 0, 1, MPI_INFO_NULL,
-                                h.machine.get(), &at, &shared),
+  check(PMPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(bytes + slack) : 0, 1, MPI_INFO_NULL,
+                                 h.machine.get(), &at, &shared),
         "MPI_Win_allocate_shared");
   h.shared = detail::window(shared);
   MPI_Aint size = 0;
   int unit = 0;
-  check(MPI_Win_shared_query(shared, 0, &size, &unit, &at), "MPI_Win_shared_query");
+  check(PMPI_Win_shared_query(shared, 0, &size, &unit, &at), "MPI_Win_shared_query");
   // Both sides map whole pages, so all processes round to the same offset.
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   constexpr std::uintptr_t line = 128;
@@ -116,11 +116,11 @@ bool machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::s
   detail::broadcast(h.members, &with_first, 1, MPI_INT, from);
   if (with_first != 0) return false;
   if (h.members.rank() == from)
-    check(MPI_Send(data_ + offset, static_cast<int>(count), MPI_BYTE, 0, tag, h.members.get()),
+    check(PMPI_Send(data_ + offset, static_cast<int>(count), MPI_BYTE, 0, tag, h.members.get()),
           "MPI_Send");
   if (h.members.rank() == 0)
-    check(MPI_Recv(data_ + offset, static_cast<int>(count), MPI_BYTE, from, tag, h.members.get(),
-                   MPI_STATUS_IGNORE),
+    check(PMPI_Recv(data_ + offset, static_cast<int>(count), MPI_BYTE, from, tag, h.members.get(),
+                    MPI_STATUS_IGNORE),
           "MPI_Recv");
   return true;
 }

@@ -30,8 +30,8 @@ link::link(const communicator& messages, MPI_Win exposed, bool patient, rma::wor
     : messages_(messages), run_(run), exposed_(exposed), patient_(patient) {}
 
 link::~link() {
-  for (outgoing& o : sent_) MPI_Wait(&o.request, MPI_STATUS_IGNORE);
-  for (auto& [lines, column] : columns_) MPI_Type_free(&column);
+  for (outgoing& o : sent_) PMPI_Wait(&o.request, MPI_STATUS_IGNORE);
+  for (auto& [lines, column] : columns_) PMPI_Type_free(&column);
 }
 
 // All operations are of the accumulate family, gets and puts too: only those are atomic with each
@@ -44,16 +44,17 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
   if (patient_) {
     // An operation without a result gets one all the same: the request of an MPI_Raccumulate
     // completes when the origin may be reused, this one when the target has answered.
-    check(MPI_Rget_accumulate(&s.value, 1, MPI_UINT64_T, result != nullptr ? result : &s.ignored, 1,
-                              MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
-                              exposed_, &s.request),
+    check(PMPI_Rget_accumulate(&s.value, 1, MPI_UINT64_T, result != nullptr ? result : &s.ignored,
+                               1, MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
+                               exposed_, &s.request),
           "MPI_Rget_accumulate");
   } else if (result != nullptr) {
-    check(MPI_Fetch_and_op(&s.value, result, MPI_UINT64_T, home, displacement(index), op, exposed_),
-          "MPI_Fetch_and_op");
+    check(
+        PMPI_Fetch_and_op(&s.value, result, MPI_UINT64_T, home, displacement(index), op, exposed_),
+        "MPI_Fetch_and_op");
   } else {
-    check(MPI_Accumulate(&s.value, 1, MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
-                         exposed_),
+    check(PMPI_Accumulate(&s.value, 1, MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
+                          exposed_),
           "MPI_Accumulate");
   }
 }
@@ -64,22 +65,22 @@ void link::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word
   const auto words = static_cast<int>(results.size());
   const MPI_Datatype there = column(results.size());
   if (patient_)
-    check(MPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
-                              displacement(index), 1, there, MPI_NO_OP, exposed_, &s.request),
+    check(PMPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
+                               displacement(index), 1, there, MPI_NO_OP, exposed_, &s.request),
           "MPI_Rget_accumulate");
   else
-    check(MPI_Get_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
-                             displacement(index), 1, there, MPI_NO_OP, exposed_),
+    check(PMPI_Get_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
+                              displacement(index), 1, there, MPI_NO_OP, exposed_),
           "MPI_Get_accumulate");
 }
 
 MPI_Datatype link::column(std::size_t lines) {
   const auto [at, is_new] = columns_.try_emplace(lines, MPI_DATATYPE_NULL);
   if (is_new) {
-    check(MPI_Type_vector(static_cast<int>(lines), 1, static_cast<int>(rma::line_words),
-                          MPI_UINT64_T, &at->second),
+    check(PMPI_Type_vector(static_cast<int>(lines), 1, static_cast<int>(rma::line_words),
+                           MPI_UINT64_T, &at->second),
           "MPI_Type_vector");
-    check(MPI_Type_commit(&at->second), "MPI_Type_commit");
+    check(PMPI_Type_commit(&at->second), "MPI_Type_commit");
   }
   return at->second;
 }
@@ -89,14 +90,14 @@ void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word ex
   operation& s = begin(home);
   s.value = desired;
   s.compare = expected;
-  check(MPI_Compare_and_swap(&s.value, &s.compare, result, MPI_UINT64_T, home, displacement(index),
-                             exposed_),
+  check(PMPI_Compare_and_swap(&s.value, &s.compare, result, MPI_UINT64_T, home, displacement(index),
+                              exposed_),
         "MPI_Compare_and_swap");
   // MPI has no compare-and-swap with a request. An operation posted after it that changes nothing
   // (index 0 is never given out, C21) is answered at about the same time.
   if (patient_)
-    check(MPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, &s.ignored, 1, MPI_UINT64_T, home, 0, 1,
-                              MPI_UINT64_T, MPI_NO_OP, exposed_, &s.request),
+    check(PMPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, &s.ignored, 1, MPI_UINT64_T, home, 0, 1,
+                               MPI_UINT64_T, MPI_NO_OP, exposed_, &s.request),
           "MPI_Rget_accumulate");
 }
 
@@ -116,7 +117,7 @@ void link::complete(rma::rank_t home) {
   if (patient_) wait_patiently(home);
   // A completed request means only that the result is here; this call completes the operation at
   // the target (C7).
-  check(MPI_Win_flush(home, exposed_), "MPI_Win_flush");
+  check(PMPI_Win_flush(home, exposed_), "MPI_Win_flush");
   under_way_.release(home);
   // Our later loads come after the answers.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -129,14 +130,14 @@ void link::complete_all() { fabric::detail::complete_each(under_way_, *this); }
 void link::send(rma::rank_t to, const rma::message& m) {
   while (!sent_.empty()) {
     int done = 0;
-    check(MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check(PMPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done == 0) break;
     sent_.pop_front();
   }
   outgoing& o = sent_.emplace_back();
   o.content = {m.body[0], m.body[1], m.body[2], run_};
-  check(MPI_Isend(o.content.data(), words_of_message, MPI_UINT64_T, to, tag, messages_.get(),
-                  &o.request),
+  check(PMPI_Isend(o.content.data(), words_of_message, MPI_UINT64_T, to, tag, messages_.get(),
+                   &o.request),
         "MPI_Isend");
 }
 
@@ -144,11 +145,11 @@ bool link::try_receive(rma::message& got) {
   while (true) {
     int there = 0;
     MPI_Status status;
-    check(MPI_Iprobe(MPI_ANY_SOURCE, tag, messages_.get(), &there, &status), "MPI_Iprobe");
+    check(PMPI_Iprobe(MPI_ANY_SOURCE, tag, messages_.get(), &there, &status), "MPI_Iprobe");
     if (there == 0) return false;
     envelope content{};
-    check(MPI_Recv(content.data(), words_of_message, MPI_UINT64_T, status.MPI_SOURCE, tag,
-                   messages_.get(), MPI_STATUS_IGNORE),
+    check(PMPI_Recv(content.data(), words_of_message, MPI_UINT64_T, status.MPI_SOURCE, tag,
+                    messages_.get(), MPI_STATUS_IGNORE),
           "MPI_Recv");
     if (content[3] != run_) continue;  // left over from an earlier run
     got = {status.MPI_SOURCE, {content[0], content[1], content[2]}};
@@ -161,7 +162,7 @@ bool link::try_receive(rma::message& got) {
 // sends.
 void link::progress() {
   int there = 0;
-  check(MPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, messages_.get(), &there, MPI_STATUS_IGNORE),
+  check(PMPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, messages_.get(), &there, MPI_STATUS_IGNORE),
         "MPI_Iprobe");
 }
 

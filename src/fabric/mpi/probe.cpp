@@ -24,7 +24,7 @@ constexpr detail::repetition samples{.most = 200, .seconds = 2};
 std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
-  MPI_Get_library_version(text, &length);
+  PMPI_Get_library_version(text, &length);
   std::string line(text, static_cast<std::size_t>(length));
   line = line.substr(0, line.find('\n'));
   std::replace(line.begin(), line.end(), '\t', ' ');
@@ -34,13 +34,13 @@ std::string library_version() {
 std::string standard() {
   int version = 0;
   int subversion = 0;
-  MPI_Get_version(&version, &subversion);
+  PMPI_Get_version(&version, &subversion);
   return "MPI " + std::to_string(version) + "." + std::to_string(subversion);
 }
 
 std::string thread_level() {
   int level = 0;
-  MPI_Query_thread(&level);
+  PMPI_Query_thread(&level);
   return level == MPI_THREAD_MULTIPLE     ? "multiple"
          : level == MPI_THREAD_SERIALIZED ? "serialized"
          : level == MPI_THREAD_FUNNELED   ? "funneled"
@@ -50,9 +50,9 @@ std::string thread_level() {
 /// Sends rank 1's measurement to rank 0.
 void send_to_first(const communicator& all, double& value) {
   constexpr int tag = 3;
-  if (all.rank() == 1) check(MPI_Send(&value, 1, MPI_DOUBLE, 0, tag, all.get()), "MPI_Send");
+  if (all.rank() == 1) check(PMPI_Send(&value, 1, MPI_DOUBLE, 0, tag, all.get()), "MPI_Send");
   if (all.rank() == 0)
-    check(MPI_Recv(&value, 1, MPI_DOUBLE, 1, tag, all.get(), MPI_STATUS_IGNORE), "MPI_Recv");
+    check(PMPI_Recv(&value, 1, MPI_DOUBLE, 1, tag, all.get(), MPI_STATUS_IGNORE), "MPI_Recv");
 }
 
 void measure(const communicator& all, const detail::segment& cells, findings& found) {
@@ -83,9 +83,9 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
   send_to_first(all, found.computing_us);
 
   constexpr int probes = 1000;
-  const double start = MPI_Wtime();
+  const double start = PMPI_Wtime();
   for (int i = 0; i < probes; ++i) l.progress();
-  found.iprobe_us = (MPI_Wtime() - start) / probes * detail::us_in_s;
+  found.iprobe_us = (PMPI_Wtime() - start) / probes * detail::us_in_s;
   meet(all);
 }
 

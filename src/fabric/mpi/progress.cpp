@@ -44,14 +44,14 @@ void serve_until(const std::atomic<bool>& over) {
   while (!over.load(std::memory_order_relaxed)) {  // nothing else is read from its writer
     const int ready = poll(events.data(), events.size(), most_sleep_ms);
     int there = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
     if (ready > 0) nanosleep(&rest, nullptr);
   }
 }
 
 bool allows_threads() {
   int level = 0;
-  MPI_Query_thread(&level);
+  PMPI_Query_thread(&level);
   return level == MPI_THREAD_MULTIPLE;
 }
 

@@ -19,8 +19,8 @@ using detail::communicator;
 void require_ranks(const config& what) {
   detail::require_mpi();
   int there = 0;
-  MPI_Comm_size(what.communicator ? detail::communicator_of(*what.communicator) : MPI_COMM_WORLD,
-                &there);
+  PMPI_Comm_size(what.communicator ? detail::communicator_of(*what.communicator) : MPI_COMM_WORLD,
+                 &there);
   const int ranks = what.machine.ranks();
   if (ranks > there)
     throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
@@ -30,10 +30,10 @@ void require_ranks(const config& what) {
 /// Ranks beyond the machine: no rank waits for them, and they take no core from the ranks that run.
 void sleep_until_all_have_come(const communicator& whole) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ibarrier(whole.get(), &request), "MPI_Ibarrier");
+  check(PMPI_Ibarrier(whole.get(), &request), "MPI_Ibarrier");
   const timespec nap{0, 500'000};
   for (int done = 0;;) {
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return;
     nanosleep(&nap, nullptr);
   }
@@ -49,7 +49,7 @@ void fail(rma::rank_t rank, const char* what) {
   const timespec forwarded{0, 300'000'000};
   nanosleep(&forwarded, nullptr);
   constexpr int environment_failed = 3;
-  MPI_Abort(MPI_COMM_WORLD, environment_failed);
+  PMPI_Abort(MPI_COMM_WORLD, environment_failed);
 }
 
 }  // namespace

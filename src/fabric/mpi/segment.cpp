@@ -25,7 +25,7 @@ std::byte* cells_in(void* piece) {
 void require_unified(MPI_Win w) {
   int* model = nullptr;
   int found = 0;
-  check(MPI_Win_get_attr(w, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
+  check(PMPI_Win_get_attr(w, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
   if (found == 0 || *model != MPI_WIN_UNIFIED)
     throw unavailable(
         "this MPI's windows have separate memory models: a target's CPU does not see what others "
@@ -78,8 +78,8 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   const std::size_t piece_bytes = round_up(bytes + sizeof(bells) + alignof(bells), page);
   void* piece = nullptr;
   shared_ = made_by_all(all, node, "MPI_Win_allocate_shared", [&](MPI_Win* made) {
-    return MPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL, node.get(),
-                                   &piece, made);
+    return PMPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL,
+                                    node.get(), &piece, made);
   });
   mine_ = cells_in(piece);
   bytes_ = bytes;
@@ -96,7 +96,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
     MPI_Aint size = 0;
     int unit = 0;
     void* at = nullptr;
-    check(MPI_Win_shared_query(shared_.get(), i, &size, &unit, &at), "MPI_Win_shared_query");
+    check(PMPI_Win_shared_query(shared_.get(), i, &size, &unit, &at), "MPI_Win_shared_query");
     base_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(i)])] = cells_in(at);
   }
 
@@ -106,16 +106,16 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
     info hints;
     hints.set("accumulate_ordering", "none").set("same_size", "true").set("same_disp_unit", "true");
     exposed_ = made_by_all(all, all, "MPI_Win_create", [&](MPI_Win* made) {
-      return MPI_Win_create(mine_, static_cast<MPI_Aint>(bytes), sizeof(rma::word), hints.get(),
-                            all.get(), made);
+      return PMPI_Win_create(mine_, static_cast<MPI_Aint>(bytes), sizeof(rma::word), hints.get(),
+                             all.get(), made);
     });
     require_unified(exposed_.get());
     // No rank ever locks a rank of this window exclusively: the check can be left out.
-    const int locked = MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_.get());
+    const int locked = PMPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_.get());
     try {
       agree(all, fault_of(locked, "MPI_Win_lock_all"));
     } catch (...) {
-      if (locked == MPI_SUCCESS) MPI_Win_unlock_all(exposed_.get());
+      if (locked == MPI_SUCCESS) PMPI_Win_unlock_all(exposed_.get());
       throw;
     }
   }
@@ -126,7 +126,7 @@ void segment::clear() {
   std::memset(mine_, 0, bytes_);
   // A rank that learns from us that the zeroes are there finds them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
+  if (exposed_) check(PMPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }
 
 void segment::clear(std::uint32_t first, std::uint32_t count) {
@@ -139,11 +139,11 @@ void segment::clear(std::uint32_t first, std::uint32_t count) {
   if (zero_from_ != UINT32_MAX) zero_from_ = std::max(zero_from_, end);
   // The same fence as after zeroing all cells.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
+  if (exposed_) check(PMPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }
 
 segment::~segment() {
-  if (exposed_) MPI_Win_unlock_all(exposed_.get());
+  if (exposed_) PMPI_Win_unlock_all(exposed_.get());
 }
 
 }  // namespace lockflight::mpi::detail

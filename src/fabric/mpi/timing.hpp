@@ -20,11 +20,11 @@ struct repetition {
 template <class F>
 [[nodiscard]] std::vector<double> times_of(const repetition& how, F operate) {
   std::vector<double> times;
-  for (const double start = MPI_Wtime();
-       times.size() < how.most && (times.empty() || MPI_Wtime() - start < how.seconds);) {
-    const double asked = MPI_Wtime();
+  for (const double start = PMPI_Wtime();
+       times.size() < how.most && (times.empty() || PMPI_Wtime() - start < how.seconds);) {
+    const double asked = PMPI_Wtime();
     operate();
-    times.push_back((MPI_Wtime() - asked) * us_in_s);
+    times.push_back((PMPI_Wtime() - asked) * us_in_s);
   }
   return times;
 }
@@ -52,11 +52,11 @@ template <class F>
                                                     const repetition& how) {
   constexpr int tag_of_start = 5;  // the origin begins after the target has sent that it starts
   if (all.rank() == target) {
-    check(MPI_Send(nullptr, 0, MPI_BYTE, origin, tag_of_start, all.get()), "MPI_Send");
-    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) continue;
+    check(PMPI_Send(nullptr, 0, MPI_BYTE, origin, tag_of_start, all.get()), "MPI_Send");
+    for (const double end = PMPI_Wtime() + seconds; PMPI_Wtime() < end;) continue;
   }
   if (all.rank() != origin) return 0;
-  check(MPI_Recv(nullptr, 0, MPI_BYTE, target, tag_of_start, all.get(), MPI_STATUS_IGNORE),
+  check(PMPI_Recv(nullptr, 0, MPI_BYTE, target, tag_of_start, all.get(), MPI_STATUS_IGNORE),
         "MPI_Recv");
   return longest(times_of_fetch_add(how, l, target, index));
 }

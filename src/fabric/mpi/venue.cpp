@@ -33,12 +33,12 @@ template <class Holds>
   std::iota(ranks.begin(), ranks.end(), 0);
   MPI_Group from = MPI_GROUP_NULL;
   MPI_Group to = MPI_GROUP_NULL;
-  MPI_Comm_group(those.get(), &from);
-  MPI_Comm_group(whole.get(), &to);
+  PMPI_Comm_group(those.get(), &from);
+  PMPI_Comm_group(whole.get(), &to);
   std::vector<int> there(ranks.size());
-  MPI_Group_translate_ranks(from, those.size(), ranks.data(), to, there.data());
-  MPI_Group_free(&from);
-  MPI_Group_free(&to);
+  PMPI_Group_translate_ranks(from, those.size(), ranks.data(), to, there.data());
+  PMPI_Group_free(&from);
+  PMPI_Group_free(&to);
   return std::all_of(there.begin(), there.end(), holds);
 }
 

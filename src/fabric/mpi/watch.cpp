@@ -74,7 +74,7 @@ void outlast_launcher() {}
   alarm(to_end_s);  // MPI_Abort may wait for the lost host, too
   constexpr int environment_failed = 3;
   // From a thread that MPI does not know; both libraries only speak to their launcher here.
-  MPI_Abort(MPI_COMM_WORLD, environment_failed);
+  PMPI_Abort(MPI_COMM_WORLD, environment_failed);
   _exit(environment_failed);
 }
 
@@ -145,9 +145,9 @@ void watch_hosts(const communicator& all) {
     return;
   }
   int key = MPI_KEYVAL_INVALID;
-  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_watch, &key, nullptr),
+  check(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_watch, &key, nullptr),
         "MPI_Comm_create_keyval");
-  check(MPI_Comm_set_attr(MPI_COMM_SELF, key, new watcher(std::move(lines))), "MPI_Comm_set_attr");
+  check(PMPI_Comm_set_attr(MPI_COMM_SELF, key, new watcher(std::move(lines))), "MPI_Comm_set_attr");
 }
 
 }  // namespace lockflight::mpi::detail
