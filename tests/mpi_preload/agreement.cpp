@@ -15,9 +15,9 @@
 //             drop-in makes for the first window, for a second one while that is open, and for a
 //             third one when both were freed
 //
-// The calls come here first, as they would come to any profiling tool. What fails has taken part in
-// the call before, since MPI itself would hang otherwise; so there is a window in truth, which this
-// program frees when all is over, as MPI_Finalize wants it.
+// The drop-in's calls come here first, since the names PMPI_X are this program's. What fails has
+// taken part in the call before, since MPI itself would hang otherwise; so there is a window in
+// truth, which this program frees when all is over, as MPI_Finalize wants it.
 //
 // Rank 0 says how many windows keep MPI's locks and how many have others.
 #include <dlfcn.h>
@@ -161,22 +161,29 @@ void opens_many() {
 
 // ---- what fails ----
 
-extern "C" int MPI_Iallreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
-                              MPI_Comm all, MPI_Request* request) {
-  if (is_made) ++collective_calls;
-  return PMPI_Iallreduce(mine, sum, count, type, op, all, request);
+/// The function of that name behind this program.
+template <class Function>
+Function* behind(Function&, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-extern "C" int MPI_Ibcast(void* values, int count, MPI_Datatype type, int from, MPI_Comm all,
-                          MPI_Request* request) {
+extern "C" int PMPI_Iallreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                               MPI_Comm all, MPI_Request* request) {
+  static auto* const mpis = behind(PMPI_Iallreduce, "PMPI_Iallreduce");
   if (is_made) ++collective_calls;
-  return PMPI_Ibcast(values, count, type, from, all, request);
+  return mpis(mine, sum, count, type, op, all, request);
+}
+
+extern "C" int PMPI_Ibcast(void* values, int count, MPI_Datatype type, int from, MPI_Comm all,
+                           MPI_Request* request) {
+  static auto* const mpis = behind(PMPI_Ibcast, "PMPI_Ibcast");
+  if (is_made) ++collective_calls;
+  return mpis(values, count, type, from, all, request);
 }
 
 // The first call of the drop-in's when MPI's part is done.
 extern "C" int PMPI_Comm_group(MPI_Comm of, MPI_Group* group) {
-  using function = int (*)(MPI_Comm, MPI_Group*);
-  static const auto mpis = reinterpret_cast<function>(dlsym(RTLD_NEXT, "PMPI_Comm_group"));
+  static auto* const mpis = behind(PMPI_Comm_group, "PMPI_Comm_group");
   if (fails(fault::memory)) is_counting = true;
   return mpis(of, group);
 }
@@ -195,9 +202,10 @@ extern "C" int open(const char* path, int how, ...) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, how, mode));
 }
 
-extern "C" int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
-                              MPI_Win* win) {
-  const int made = PMPI_Win_create(base, size, unit, info, all, win);
+extern "C" int PMPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
+                               MPI_Win* win) {
+  static auto* const mpis = behind(PMPI_Win_create, "PMPI_Win_create");
+  const int made = mpis(base, size, unit, info, all, win);
   return after(fault::create, made, *win);
 }
 
