@@ -1,5 +1,9 @@
 #include "mpi_preload/errors.hpp"
 
+#include <array>
+#include <cstdio>
+#include <utility>
+
 #include "mpi_preload/launch.hpp"
 
 namespace lockflight::mpi_preload {
@@ -35,18 +39,40 @@ struct found_handler {
   bool is_own = true;
 };
 
+#if !defined(OPEN_MPI)
+/// True if errors of an object without a handler go to that of MPI_COMM_SELF first, as MPI-4.0 has
+/// it (section 9.1): in MPICH since 4.2 (its pull request 6452). Earlier ones, and Intel MPI, know
+/// MPI_COMM_WORLD alone.
+[[nodiscard]] bool turns_to_self() {
+  static const bool does = [] {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    PMPI_Get_library_version(text.data(), &length);
+    int major = 0;
+    int minor = 0;
+    return std::sscanf(text.data(), "MPICH Version: %d.%d", &major, &minor) == 2 &&
+           std::pair(major, minor) >= std::pair(4, 2);
+  }();
+  return does;
+}
+#endif
+
 /// The handler that the MPI calls for errors on an object, and the object that has it. In MPICH an
 /// object whose handler was never set has MPI_ERRORS_ARE_FATAL in name only: its errors, and those
-/// of a null handle, go to the handler of MPI_COMM_WORLD. MPI_ERRORS_ARE_FATAL must therefore not
-/// be set on an object that may never have had a handler.
+/// of a null handle, go to the handler of MPI_COMM_SELF, or, if that was never set, to the handler
+/// of MPI_COMM_WORLD. MPI_ERRORS_ARE_FATAL must therefore not be set on an object that may never
+/// have had a handler.
 [[nodiscard]] found_handler handler_for(const with_handler& object) {
   found_handler found{object, MPI_ERRORS_ARE_FATAL};
   if (!object.is_null()) found.is = object.handler();
 #if !defined(OPEN_MPI)
   if (found.is != MPI_ERRORS_ARE_FATAL || !has_launch()) return found;
-  const with_handler world = with_handler::communicator(MPI_COMM_WORLD);
-  const MPI_Errhandler its = world.handler();
-  if (its != MPI_ERRORS_ARE_FATAL) return {world, its, /*is_own=*/false};
+  for (const MPI_Comm other : {MPI_COMM_SELF, MPI_COMM_WORLD}) {
+    if (other == MPI_COMM_SELF && !turns_to_self()) continue;
+    const with_handler fallback = with_handler::communicator(other);
+    const MPI_Errhandler its = fallback.handler();
+    if (its != MPI_ERRORS_ARE_FATAL) return {fallback, its, /*is_own=*/false};
+  }
 #endif
   return found;
 }

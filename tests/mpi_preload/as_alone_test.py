@@ -74,7 +74,7 @@ class AsAlone(unittest.TestCase):
     def test_a_handler_of_the_window_outlives_refusals(self):
         own, _ = launch("freed", "own", LD_PRELOAD=DROP_IN)
         of_world, _ = launch("freed", "of_world", LD_PRELOAD=DROP_IN)
-        self.assertEqual(own, of_world)
+        self.assertEqual(own, [line for line in of_world if "MPI_COMM_SELF's" not in line])
 
 
 if __name__ == "__main__":
