@@ -140,14 +140,15 @@ domain_secret made_secret() {
 
 }  // namespace
 
-etcd_client::etcd_client(const etcd_options& options, const std::string& domain)
-    : gateway_(options), names_(domain) {}
+etcd_client::etcd_client(asio::io_context& io, const etcd_options& options,
+                         const std::string& domain)
+    : gateway_(io, options), names_(domain) {}
 
 /// Posts a request about keys of the domain. If the user's role may not do that, the error says
 /// which permission the role needs.
-json etcd_client::post(const std::string& path, const json& request, sending how) {
+asio::awaitable<json> etcd_client::post(const char* path, const json& request, sending how) {
   try {
-    return gateway_.post(path, request, how);
+    co_return co_await gateway_.post(path, request, how);
   } catch (const etcd_error& e) {
     const std::string_view text = e.what();
     if (text.find("permission denied") == text.npos) throw;
@@ -176,12 +177,11 @@ json etcd_client::comparisons() const {
                        {"value", to_base64(secret_)}}});
 }
 
-/// Posts a transaction that compares the secret. Throws if that comparison has failed.
-json etcd_client::transact(const json& request, sending how) {
-  json reply = post(txn_path, request, how);
-  if (secret_.empty() || has_succeeded(reply)) return reply;
+/// Throws if the transaction's comparison of the secret has failed.
+void etcd_client::require_secret_in(const json& reply) {
+  if (secret_.empty() || has_succeeded(reply)) return;
   const auto secret = identity_in(reply, 0);
-  if (secret && secret->value == secret_) return reply;
+  if (secret && secret->value == secret_) return;
   etcd_view there;
   if (const auto cluster = identity_in(reply, 1)) add(*cluster, names_, there);
   const std::string where = gateway_.endpoint();
@@ -197,96 +197,110 @@ json etcd_client::transact(const json& request, sending how) {
                   where, names_.secret(), secret ? "another" : "missing"));
 }
 
+/// Posts a transaction that compares the secret.
+asio::awaitable<json> etcd_client::transact(json request, sending how) {
+  json reply = co_await post(txn_path, request, how);
+  require_secret_in(reply);
+  co_return reply;
+}
+
 /// Remembers which cluster the keys are of that this object has read first, or in a transaction
 /// that has compared the secret.
 void etcd_client::note_cluster(const etcd_view& view) {
   if (view.keys.cluster) cluster_ = view.keys.cluster->what;
 }
 
-etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
-                                   const member_place& place) {
+asio::awaitable<etcd_answer> etcd_client::carry_out(const transaction& what, member_id self,
+                                                    const member_place& place) {
   const bool only_reads = what.puts.empty() && what.erased.empty();
-  const json reply = transact(txn_of(what, comparisons(), names_, self, place),
-                              only_reads ? sending::repeatable : sending::once);
+  json request = txn_of(what, comparisons(), names_, self, place);
+  const json reply =
+      co_await transact(std::move(request), only_reads ? sending::repeatable : sending::once);
   etcd_answer got;
   got.view = view_in(part_of(reply, "header"), range_in(reply));
   note_cluster(*got.view);
   got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
-  return got;
+  co_return got;
 }
 
-std::shared_ptr<const etcd_view> etcd_client::read_view() {
-  const json reply = post(range_path, range_of(names_), sending::repeatable);
+asio::awaitable<std::shared_ptr<const etcd_view>> etcd_client::read_view() {
+  const json request = range_of(names_);
+  const json reply = co_await post(range_path, request, sending::repeatable);
   auto view = view_in(part_of(reply, "header"), reply);
   if (cluster_.id == 0) note_cluster(*view);
-  return view;
+  co_return view;
 }
 
-etcd_status etcd_client::ping() {
-  const json reply = gateway_.post("/v3/maintenance/status", json::object(), sending::repeatable);
+asio::awaitable<etcd_status> etcd_client::ping() {
+  const json request = json::object();
+  const json reply = co_await gateway_.post("/v3/maintenance/status", request, sending::repeatable);
   const auto version = reply.find("version");
-  return {gateway_.endpoint(),
-          version != reply.end() && version->is_string() ? version->get<std::string>() : "",
-          number_in<std::uint64_t>(part_of(reply, "header"), "cluster_id"),
-          number_in<std::uint64_t>(reply, "leader")};
+  co_return etcd_status{
+      gateway_.endpoint(),
+      version != reply.end() && version->is_string() ? version->get<std::string>() : "",
+      number_in<std::uint64_t>(part_of(reply, "header"), "cluster_id"),
+      number_in<std::uint64_t>(reply, "leader")};
 }
 
-std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
-  const json reply = transact({{"compare", comparisons()},
-                               {"success", json::array({read_of(key)})},
-                               {"failure", reads_of_identity(names_)}},
-                              sending::repeatable);
+asio::awaitable<std::optional<etcd_entry>> etcd_client::entry(const std::string& key) {
+  json request{{"compare", comparisons()},
+               {"success", json::array({read_of(key)})},
+               {"failure", reads_of_identity(names_)}};
+  const json reply = co_await transact(std::move(request), sending::repeatable);
   const json& found = part_of(range_in(reply), "kvs");
-  if (found.empty()) return std::nullopt;
-  return entry_in(found.front());
+  if (found.empty()) co_return std::nullopt;
+  co_return entry_in(found.front());
 }
 
-json etcd_client::put_if_changed(const std::string& key, revision changed, const std::string& text,
-                                 sending how) {
+asio::awaitable<json> etcd_client::put_if_changed(const std::string& key, revision changed,
+                                                  const std::string& text, sending how) {
   json compare = comparisons();
   compare.push_back(comparison_of(key, changed));
-  return transact({{"compare", compare},
-                   {"success", json::array({put_of(key, text)})},
-                   {"failure", reads_of_identity(names_)}},
-                  how);
+  json request{{"compare", compare},
+               {"success", json::array({put_of(key, text)})},
+               {"failure", reads_of_identity(names_)}};
+  return transact(std::move(request), how);
 }
 
 /// Sent twice the request does no harm, and whether it was carried out does not matter: what counts
 /// is what stands there afterwards, which may be another agent's.
-void etcd_client::make_secret() {
-  (void)put_if_changed(names_.secret(), 0, text_of(made_secret()), sending::repeatable);
+asio::awaitable<void> etcd_client::make_secret() {
+  const std::string made = text_of(made_secret());
+  static_cast<void>(co_await put_if_changed(names_.secret(), 0, made, sending::repeatable));
 }
 
 /// The value of the secret's key, which is made if there is none.
-std::string etcd_client::secret_entry() {
+asio::awaitable<std::string> etcd_client::secret_entry() {
   const std::string key = names_.secret();
-  std::optional<etcd_entry> found = entry(key);
+  std::optional<etcd_entry> found = co_await entry(key);
   if (!found) {
-    make_secret();
-    found = entry(key);
+    co_await make_secret();
+    found = co_await entry(key);
   }
   if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + in_quotes(key, 160));
-  return std::move(found->value);
+  co_return std::move(found->value);
 }
 
-domain_secret etcd_client::secret() {
-  const std::string text = secret_entry();
+asio::awaitable<domain_secret> etcd_client::secret() {
+  const std::string text = co_await secret_entry();
   const domain_secret secret = read_secret(names_.secret(), text);
   require(text);
-  return secret;
+  co_return secret;
 }
 
-std::optional<etcd_note> etcd_client::get(const std::string& note) {
-  std::optional<etcd_entry> found = entry(names_.note(note));
-  if (!found) return std::nullopt;
-  return etcd_note{std::move(found->value), found->changed};
+asio::awaitable<std::optional<etcd_note>> etcd_client::get(const std::string& note) {
+  const std::string key = names_.note(note);
+  std::optional<etcd_entry> found = co_await entry(key);
+  if (!found) co_return std::nullopt;
+  co_return etcd_note{std::move(found->value), found->changed};
 }
 
-std::optional<revision> etcd_client::put_if(const std::string& note, revision changed,
-                                            const std::string& text) {
-  const json reply = put_if_changed(names_.note(note), changed, text, sending::once);
-  if (!has_succeeded(reply)) return std::nullopt;
-  return number_in<revision>(part_of(reply, "header"), "revision");
+asio::awaitable<std::optional<revision>> etcd_client::put_if(const std::string& note,
+                                                             revision changed,
+                                                             const std::string& text) {
+  const json reply = co_await put_if_changed(names_.note(note), changed, text, sending::once);
+  if (!has_succeeded(reply)) co_return std::nullopt;
+  co_return number_in<revision>(part_of(reply, "header"), "revision");
 }
 
 }  // namespace lockflight::cluster

@@ -1,4 +1,4 @@
-// The keys of one domain in etcd, by requests that block.
+// The keys of one domain in etcd, by requests that an event loop carries out.
 //
 // Every function throws etcd_error when etcd does not do what it is asked for, and bad_entry when
 // what is there is not of the format (text.hpp). Only transactions and notes are never sent twice:
@@ -42,55 +42,57 @@ struct etcd_note {
   revision changed = 0;
 };
 
-/// For one thread at a time, except stop().
+/// For one request at a time. The client may end before a request does, which must not be resumed
+/// then.
 class etcd_client {
  public:
   /// Throws std::invalid_argument.
-  etcd_client(const etcd_options& options, const std::string& domain);
+  etcd_client(asio::io_context& io, const etcd_options& options, const std::string& domain);
 
   /// Sends one HTTP request. `place` becomes part of the value of the member `self`.
-  [[nodiscard]] etcd_answer carry_out(const transaction& what, member_id self,
-                                      const member_place& place);
-  [[nodiscard]] std::shared_ptr<const etcd_view> read_view();
+  [[nodiscard]] asio::awaitable<etcd_answer> carry_out(const transaction& what, member_id self,
+                                                       const member_place& place);
+  [[nodiscard]] asio::awaitable<std::shared_ptr<const etcd_view>> read_view();
   /// The domain's secret, which is the pre-shared key of its agents. The first agent that asks
   /// makes it. From then on each request of this object but read_view() compares the secret, so
   /// that an etcd with another one does not carry it out: etcds that were set up apart may have
   /// equal cluster ids, and have different secrets.
-  [[nodiscard]] domain_secret secret();
+  [[nodiscard]] asio::awaitable<domain_secret> secret();
   /// From now on each request but read_view() compares the secret, as after secret(). `secret_text`
   /// is the value of the secret's key in etcd.
   void require(const std::string& secret_text) { secret_ = secret_text; }
   [[nodiscard]] const std::string& secret_text() const { return secret_; }
   /// The first endpoint that answers.
-  [[nodiscard]] etcd_status ping();
+  [[nodiscard]] asio::awaitable<etcd_status> ping();
   /// True if etcd wants users to authenticate. Without, everyone who reaches it is a member.
-  [[nodiscard]] bool has_authentication() { return gateway_.has_authentication(); }
+  [[nodiscard]] asio::awaitable<bool> has_authentication() { return gateway_.has_authentication(); }
 
-  [[nodiscard]] std::optional<etcd_note> get(const std::string& note);
+  [[nodiscard]] asio::awaitable<std::optional<etcd_note>> get(const std::string& note);
   /// Writes the note if it was changed last in that revision; 0: if there is none. Returns the
   /// revision in which it was written, or none if the note was another.
-  [[nodiscard]] std::optional<revision> put_if(const std::string& note, revision changed,
-                                               const std::string& text);
+  [[nodiscard]] asio::awaitable<std::optional<revision>> put_if(const std::string& note,
+                                                                revision changed,
+                                                                const std::string& text);
 
   /// See etcd_gateway.
   void limit_to(std::chrono::milliseconds limit) { gateway_.limit_to(limit); }
-  /// From any thread: each function throws from then on.
-  void stop() { gateway_.stop(); }
 
  private:
-  [[nodiscard]] nlohmann::json post(const std::string& path, const nlohmann::json& request,
-                                    sending how);
-  [[nodiscard]] std::optional<etcd_entry> entry(const std::string& key);
-  [[nodiscard]] nlohmann::json put_if_changed(const std::string& key, revision changed,
-                                              const std::string& text, sending how);
-  [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const nlohmann::json& header,
-                                                         const nlohmann::json& range) const;
+  using json = nlohmann::json;
 
-  void make_secret();
-  [[nodiscard]] std::string secret_entry();
+  [[nodiscard]] asio::awaitable<json> post(const char* path, const json& request, sending how);
+  [[nodiscard]] asio::awaitable<std::optional<etcd_entry>> entry(const std::string& key);
+  [[nodiscard]] asio::awaitable<json> put_if_changed(const std::string& key, revision changed,
+                                                     const std::string& text, sending how);
+  [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const json& header,
+                                                         const json& range) const;
+
+  [[nodiscard]] asio::awaitable<void> make_secret();
+  [[nodiscard]] asio::awaitable<std::string> secret_entry();
   void note_cluster(const etcd_view& view);
-  [[nodiscard]] nlohmann::json comparisons() const;
-  [[nodiscard]] nlohmann::json transact(const nlohmann::json& request, sending how);
+  [[nodiscard]] json comparisons() const;
+  void require_secret_in(const json& reply);
+  [[nodiscard]] asio::awaitable<json> transact(json request, sending how);
 
   etcd_gateway gateway_;
   domain_keys names_;

@@ -104,7 +104,7 @@ bool is_endpoint(std::string_view url) {
 
 /// A request, wherever it goes.
 struct etcd_gateway::attempt {
-  const std::string& path;
+  std::string path;
   std::string body;
   sending how = sending::repeatable;
   std::function<void(std::string_view)> on_part = nullptr;
@@ -118,35 +118,38 @@ struct etcd_gateway::limits {
   clock::time_point replied;
 };
 
-etcd_gateway::etcd_gateway(const etcd_options& options)
-    : options_(checked(options)), client_(options.tls) {}
+etcd_gateway::etcd_gateway(asio::io_context& io, const etcd_options& options)
+    : options_(checked(options)), client_(io, options.tls) {}
 
-json etcd_gateway::post(const std::string& path, const json& request, sending how) {
-  return at_each_endpoint({path, request.dump(), how});
+asio::awaitable<json> etcd_gateway::post(std::string path, const json& request, sending how) {
+  return at_each_endpoint({std::move(path), request.dump(), how});
 }
 
-void etcd_gateway::stream(const std::string& path, const json& request,
-                          const std::function<void(std::string_view part)>& on_part,
-                          milliseconds limit) {
-  (void)at_each_endpoint({path, request.dump(), sending::repeatable, on_part, limit});
+asio::awaitable<void> etcd_gateway::stream(std::string path, const json& request,
+                                           std::function<void(std::string_view part)> on_part,
+                                           milliseconds limit) {
+  attempt what{std::move(path), request.dump(), sending::repeatable, std::move(on_part), limit};
+  static_cast<void>(co_await at_each_endpoint(std::move(what)));
 }
 
-bool etcd_gateway::has_authentication() {
+asio::awaitable<bool> etcd_gateway::has_authentication() {
+  attempt what{authenticate_path,  R"({"name":"","password":""})", sending::repeatable, nullptr,
+               milliseconds(0),
+               /*has_token=*/false};
   try {
-    (void)at_each_endpoint({authenticate_path, R"({"name":"","password":""})", sending::repeatable,
-                            nullptr, milliseconds(0), false});
+    static_cast<void>(co_await at_each_endpoint(std::move(what)));
   } catch (const etcd_error& e) {
     const std::string_view text = e.what();
-    if (text.find("authentication is not enabled") != text.npos) return false;
+    if (text.find("authentication is not enabled") != text.npos) co_return false;
     // etcd has looked for the user, or missed the name of one.
-    if (text.find("authentication failed") != text.npos) return true;
-    if (text.find("user name is empty") != text.npos) return true;
+    if (text.find("authentication failed") != text.npos) co_return true;
+    if (text.find("user name is empty") != text.npos) co_return true;
     throw;
   }
-  return true;
+  co_return true;
 }
 
-json etcd_gateway::at_each_endpoint(const attempt& what) {
+asio::awaitable<json> etcd_gateway::at_each_endpoint(attempt what) {
   const std::size_t many = options_.endpoints.size();
   const clock::time_point until = clock::now() + options_.limit;
   std::string all;
@@ -157,27 +160,26 @@ json etcd_gateway::at_each_endpoint(const attempt& what) {
     // An endpoint that says nothing leaves half of the time for the others. They are no use for a
     // request that is sent once and has been sent.
     const clock::time_point half = tried + 1 == many ? until : until - left / 2;
+    const limits of_endpoint{half, what.how == sending::once ? until : half};
     try {
-      return at_endpoint(what, {half, what.how == sending::once ? until : half});
+      co_return co_await at_endpoint(what, of_endpoint);
     } catch (const failed_exchange& failed) {
       all += fmt::format("{}{}{}: {}", all.empty() ? "" : "; ", endpoint(), what.path, failed.text);
       if (failed.is_final) throw etcd_error(failed.request, all, failed.is_about_password);
       current_ = (current_ + 1) % many;
       if (failed.request == fate::unknown) request = fate::unknown;
       if (request == fate::unknown && what.how == sending::once) break;
-      if (client_.is_stopped()) break;
     }
   }
   throw etcd_error(request, all.empty() ? "no time left for a request to etcd" : all);
 }
 
 /// A token that is refused is renewed once: a request with it was not carried out.
-json etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
+asio::awaitable<json> etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
   const bool wants_token = what.has_token && !options_.user.empty();
-  const bool had_token = !token_.empty();
-  if (wants_token && !had_token && !is_open_) authenticate(until);
+  if (wants_token && token_.empty() && !is_open_) co_await authenticate(until);
   try {
-    return exchange(what, until);
+    co_return co_await exchange(what, until);
   } catch (const failed_exchange& failed) {
     // Authentication may have been switched on since etcd said that it knows no users.
     const bool is_switched_on =
@@ -186,15 +188,16 @@ json etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
     token_.clear();
     is_open_ = false;
   }
-  authenticate(until);
-  return exchange(what, until);
+  co_await authenticate(until);
+  co_return co_await exchange(what, until);
 }
 
-json etcd_gateway::ask_for_token(const limits& until) {
-  const std::string path = authenticate_path;
+asio::awaitable<json> etcd_gateway::ask_for_token(const limits& until) {
   const json credentials{{"name", options_.user}, {"password", options_.password}};
-  return exchange({path, credentials.dump(), sending::repeatable, nullptr, milliseconds(0), false},
-                  until);
+  const attempt what{authenticate_path,  credentials.dump(), sending::repeatable, nullptr,
+                     milliseconds(0),
+                     /*has_token=*/false};
+  co_return co_await exchange(what, until);
 }
 
 /// True if the file has another password than etcd has refused.
@@ -206,33 +209,40 @@ bool etcd_gateway::has_new_password() {
   return true;
 }
 
+/// Asks for a token, a second time if etcd refuses the password and the file has another one.
+asio::awaitable<void> etcd_gateway::take_token(const limits& until) {
+  json reply;
+  bool has_another = false;
+  try {
+    reply = co_await ask_for_token(until);
+  } catch (const failed_exchange& failed) {
+    if (failed.request == fate::unknown)
+      password_limit_ =
+          std::min(2 * std::max(options_.limit, password_limit_), longest_password_check);
+    has_another = is_about_password(failed.text) && has_new_password();
+    if (!has_another) throw;
+  }
+  if (has_another) reply = co_await ask_for_token(until);
+  token_ = reply.value("token", "");
+  // The token becomes part of a header.
+  const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
+  if (token_.empty() || !std::all_of(token_.begin(), token_.end(), is_printable))
+    throw failed_exchange{fate::unreached, "etcd gave no token"};
+}
+
 /// Gets a token. A check of a password takes etcd a while on purpose, and longer if etcd is busy.
 /// If the request that needs the token has no time left then, it fails, and the next request has
 /// the token.
-void etcd_gateway::authenticate(const limits& until) {
-  const milliseconds limit = std::max(options_.limit, password_limit_);
+asio::awaitable<void> etcd_gateway::authenticate(const limits& until) {
   const limits of_check{until.connected, std::max(until.connected, clock::now() + password_limit_)};
   try {
-    json reply;
-    try {
-      reply = ask_for_token(of_check);
-    } catch (const failed_exchange& failed) {
-      if (failed.request == fate::unknown)
-        password_limit_ = std::min(2 * limit, longest_password_check);
-      if (!is_about_password(failed.text) || !has_new_password()) throw;
-      reply = ask_for_token(of_check);
-    }
-    token_ = reply.value("token", "");
-    // The token becomes part of a header.
-    const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
-    if (token_.empty() || !std::all_of(token_.begin(), token_.end(), is_printable))
-      throw failed_exchange{fate::unreached, "etcd gave no token"};
+    co_await take_token(of_check);
     if (clock::now() >= until.connected)
       throw failed_exchange{fate::unreached, "etcd took long, and the request was not sent"};
   } catch (failed_exchange& failed) {
     if (failed.text.find("authentication is not enabled") != std::string::npos) {
       is_open_ = true;
-      return;
+      co_return;
     }
     // The request that needs the token has not been sent, whatever became of the check.
     if (failed.request == fate::unknown) failed.request = fate::unreached;
@@ -243,7 +253,7 @@ void etcd_gateway::authenticate(const limits& until) {
   }
 }
 
-json etcd_gateway::exchange(const attempt& what, const limits& until) {
+asio::awaitable<json> etcd_gateway::exchange(const attempt& what, const limits& until) {
   const auto from_now = [now = clock::now()](clock::time_point at) {
     return std::max(std::chrono::ceil<milliseconds>(at - now), milliseconds(1));
   };
@@ -257,13 +267,13 @@ json etcd_gateway::exchange(const attempt& what, const limits& until) {
   // An etcd without a leader says so, instead of waiting for one.
   request.headers.push_back("Grpc-Metadata-hasleader: true");
   if (what.has_token && !token_.empty()) request.headers.push_back("Authorization: " + token_);
-  const http_reply reply = client_.post(request);
+  const http_reply reply = co_await client_.post(std::move(request));
   if (!reply.error.empty() || reply.status != 200) throw failure_of(reply);
-  if (what.on_part) return {};
+  if (what.on_part) co_return json();
   json parsed = json::parse(reply.body, nullptr, false);
   if (!parsed.is_object())
     throw failed_exchange{fate::unknown, "the reply is no JSON object: " + in_quotes(reply.body)};
-  return parsed;
+  co_return parsed;
 }
 
 }  // namespace lockflight::cluster

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <algorithm>
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -62,22 +64,22 @@ struct etcd_options {
 /// Says whether a request may be sent again when it may have been carried out.
 enum class sending : std::uint8_t { once, repeatable };
 
-/// For one thread at a time, except stop().
+/// For one request at a time.
 class etcd_gateway {
  public:
   /// Throws std::invalid_argument for endpoints that are none.
-  explicit etcd_gateway(const etcd_options& options);
+  etcd_gateway(asio::io_context& io, const etcd_options& options);
 
   /// POSTs to the endpoint that answered last, or to the next ones. Throws etcd_error.
-  [[nodiscard]] nlohmann::json post(const std::string& path, const nlohmann::json& request,
-                                    sending how);
+  [[nodiscard]] asio::awaitable<nlohmann::json> post(std::string path,
+                                                     const nlohmann::json& request, sending how);
   /// The same, for a reply that goes on until the limit; the function is called with each part of
   /// it. Returns at the end of the reply. Throws etcd_error if none began, or if it broke off.
-  void stream(const std::string& path, const nlohmann::json& request,
-              const std::function<void(std::string_view part)>& on_part,
-              std::chrono::milliseconds limit);
+  [[nodiscard]] asio::awaitable<void> stream(std::string path, const nlohmann::json& request,
+                                             std::function<void(std::string_view part)> on_part,
+                                             std::chrono::milliseconds limit);
   /// True if etcd wants users to authenticate. Throws etcd_error if it does not say.
-  [[nodiscard]] bool has_authentication();
+  [[nodiscard]] asio::awaitable<bool> has_authentication();
   /// For each later request, at all endpoints together, if that is less than the options' limit.
   void limit_to(std::chrono::milliseconds limit) {
     options_.limit = std::min(options_.limit, limit);
@@ -89,20 +91,18 @@ class etcd_gateway {
   /// The endpoint that the next request goes to first.
   [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
 
-  /// From any thread: the request in progress, and each later one, throws.
-  void stop() { client_.stop(); }
-  [[nodiscard]] bool is_stopped() const { return client_.is_stopped(); }
-
  private:
   using clock = std::chrono::steady_clock;
   struct attempt;
   struct limits;
 
-  [[nodiscard]] nlohmann::json at_each_endpoint(const attempt& what);
-  [[nodiscard]] nlohmann::json at_endpoint(const attempt& what, const limits& until);
-  [[nodiscard]] nlohmann::json exchange(const attempt& what, const limits& until);
-  void authenticate(const limits& until);
-  [[nodiscard]] nlohmann::json ask_for_token(const limits& until);
+  [[nodiscard]] asio::awaitable<nlohmann::json> at_each_endpoint(attempt what);
+  [[nodiscard]] asio::awaitable<nlohmann::json> at_endpoint(const attempt& what,
+                                                            const limits& until);
+  [[nodiscard]] asio::awaitable<nlohmann::json> exchange(const attempt& what, const limits& until);
+  [[nodiscard]] asio::awaitable<void> authenticate(const limits& until);
+  [[nodiscard]] asio::awaitable<void> take_token(const limits& until);
+  [[nodiscard]] asio::awaitable<nlohmann::json> ask_for_token(const limits& until);
   [[nodiscard]] bool has_new_password();
 
   etcd_options options_;

@@ -1,5 +1,5 @@
-// An agent's access to etcd: its transactions are carried out on one thread, and another watches
-// the keys of its domain.
+// An agent's access to etcd, on its event loop: transactions, notes, and a watch of the keys of its
+// domain.
 //
 // Transactions are carried out one after the other, in the order in which they were submitted. One
 // that no etcd has got is sent again soon, since its agent's time is short after an outage. One
@@ -7,18 +7,16 @@
 // state machine gives up waiting, reads all keys, and decides anew.
 #pragma once
 
+#include <asio/steady_timer.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "agent/etcd/client.hpp"
+#include "agent/etcd/event_loop.hpp"
 #include "agent/etcd/watch.hpp"
 #include "cluster/core/effects.hpp"
 
@@ -31,8 +29,7 @@ struct etcd_store_options {
   member_place place;  ///< becomes part of the own member's key
 };
 
-/// Called on the store's threads, from its constructor until its destructor returns. They must not
-/// throw, and must not destroy the store.
+/// Called by the event loop. They must not throw, and must not destroy the store.
 struct etcd_events {
   std::function<void(std::uint64_t number, const answer& what,
                      const std::shared_ptr<const etcd_view>& view)>
@@ -44,17 +41,20 @@ struct etcd_events {
   std::function<void()> recovered;
 };
 
+/// The loop must not run after the store is destroyed.
 class etcd_store {
  public:
-  /// Sends nothing that it waits for. Throws std::invalid_argument.
-  etcd_store(const etcd_store_options& options, etcd_events events);
+  /// Sends nothing. Throws std::invalid_argument.
+  etcd_store(asio::io_context& io, const etcd_store_options& options, etcd_events events);
   etcd_store(const etcd_store&) = delete;
   etcd_store& operator=(const etcd_store&) = delete;
-  /// Gives up what has no reply yet, and what waits.
-  ~etcd_store();
 
-  /// From any thread, also from a call of the events. If too many wait, the oldest are dropped: the
-  /// state machine has given up on them.
+  /// From now on hints are given.
+  void begin_watch() {
+    watch_.emplace(io_, options_.etcd, domain_keys(options_.domain), events_.hint);
+  }
+
+  /// If too many wait, the oldest are dropped: the state machine has given up on them.
   void submit(submitted what);
 
   /// Sets how long a transaction waits for a reply; to be called before the first one is submitted.
@@ -62,60 +62,32 @@ class etcd_store {
   /// behind an endpoint that says nothing.
   void limit_to(std::chrono::milliseconds patience) {
     patience_ = patience;
-    client_.limit_to(patience);
+    transactions_.limit_to(patience);
   }
 
-  // ---- requests that block, from any thread ----
-  // The requests of etcd_client, which throw what it throws.
-
-  [[nodiscard]] std::shared_ptr<const etcd_view> read_view() { return blocking()->read_view(); }
-  /// To be called before the first transaction is submitted: each transaction compares the secret.
-  [[nodiscard]] domain_secret secret();
-  [[nodiscard]] etcd_status ping() { return blocking()->ping(); }
-  [[nodiscard]] bool has_authentication() { return blocking()->has_authentication(); }
-  [[nodiscard]] std::optional<etcd_note> get(const std::string& note) {
-    return blocking()->get(note);
-  }
-  [[nodiscard]] std::optional<revision> put_if(const std::string& note, revision changed,
-                                               const std::string& text) {
-    return blocking()->put_if(note, changed, text);
-  }
+  /// The client for other requests, one at a time, which do not wait for transactions.
+  [[nodiscard]] etcd_client& others() { return others_; }
+  /// Each transaction and each other request compares the domain's secret from now on; to be called
+  /// before the first transaction is submitted.
+  [[nodiscard]] asio::awaitable<domain_secret> secret();
 
  private:
-  static constexpr std::size_t most_waiting = 8;
+  static constexpr std::uint64_t most_waiting = 8;
 
-  /// The client for requests that block. One thread uses it at a time.
-  struct borrowed {
-    std::unique_lock<std::mutex> guard;
-    etcd_client& client;
-    [[nodiscard]] etcd_client* operator->() const { return &client; }
-  };
-  [[nodiscard]] borrowed blocking() {
-    return {std::unique_lock(blocking_mutex_), blocking_client_};
-  }
-
-  void run();
-  void carry_out(const submitted& what);
-  [[nodiscard]] std::optional<etcd_answer> answer_to(const submitted& what);
+  [[nodiscard]] asio::awaitable<void> carry_out(const submitted& what);
+  [[nodiscard]] asio::awaitable<std::optional<etcd_answer>> answer_to(const submitted& what);
   void has_failed(const std::string& why);
 
+  asio::io_context& io_;
   etcd_store_options options_;
   etcd_events events_;
-  etcd_client client_;  // of the thread
+  etcd_client transactions_;
+  etcd_client others_;
   std::chrono::milliseconds patience_{0};
   bool is_in_trouble_ = false;
-
-  std::mutex blocking_mutex_;  // of the next one
-  etcd_client blocking_client_;
-
-  std::mutex mutex_;  // of the next three
-  std::condition_variable has_work_;
-  std::deque<submitted> waiting_;
-  bool is_over_ = false;
-
-  // The last members: their threads use the others.
-  etcd_watch watch_;
-  std::thread thread_;
+  std::uint64_t submitted_ = 0;  // how many were
+  in_turn turns_{io_};           // of transactions
+  std::optional<etcd_watch> watch_;
 };
 
 }  // namespace lockflight::cluster

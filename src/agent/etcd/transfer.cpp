@@ -3,13 +3,17 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 #include <cstring>
+#include <map>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "base/descriptor.hpp"
@@ -78,33 +82,6 @@ void set_up_libcurl() {
   if (result != CURLE_OK) throw std::runtime_error("libcurl cannot be set up");
 }
 
-/// Writing to a connection that is closed raises SIGPIPE in TLS. It stays in this thread, and goes
-/// when the request is over.
-class sigpipe_dropped {
- public:
-  sigpipe_dropped() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  sigpipe_dropped(const sigpipe_dropped&) = delete;
-  sigpipe_dropped& operator=(const sigpipe_dropped&) = delete;
-  ~sigpipe_dropped() {
-    constexpr timespec at_once{};
-    sigtimedwait(&pipe_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t pipe_{};
-  sigset_t before_{};
-};
-
-int left_ms(steady::time_point until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000));
-}
-
 /// The end of an error about certificates: the option of the agent that mends it; empty if nobody
 /// can tell which.
 std::string advice_on(const std::string& error, const tls_files& files) {
@@ -121,37 +98,157 @@ std::string advice_on(const std::string& error, const tls_files& files) {
 
 }  // namespace
 
-struct http_client::handles {
-  CURLM* multi = nullptr;
-  CURL* easy = nullptr;
-  char error[CURL_ERROR_SIZE] = {};
-
-  handles() {
+/// libcurl's handles of one client, driven by the event loop as curl_multi_socket_action(3) says:
+/// libcurl tells which sockets it waits for and until when, and is told when one of them is ready
+/// or the time is over.
+class http_client::transfers : public std::enable_shared_from_this<http_client::transfers> {
+ public:
+  explicit transfers(asio::io_context& io) : io_(io), timer_(io), news_(io) {
     set_up_libcurl();
-    multi = curl_multi_init();
-    easy = curl_easy_init();
-    if (multi == nullptr || easy == nullptr) throw std::bad_alloc();
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 4L);
+    multi_ = curl_multi_init();
+    easy_ = curl_easy_init();
+    if (multi_ == nullptr || easy_ == nullptr) throw std::bad_alloc();
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 4L);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &transfers::wait_for_socket);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &transfers::wait_for_time);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
   }
-  handles(const handles&) = delete;
-  handles& operator=(const handles&) = delete;
-  ~handles() {
-    curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi);
+  transfers(const transfers&) = delete;
+  transfers& operator=(const transfers&) = delete;
+  ~transfers() {
+    sockets_.clear();
+    curl_easy_cleanup(easy_);
+    curl_multi_cleanup(multi_);
   }
+
+  /// The handle of the request in progress.
+  [[nodiscard]] CURL* easy() const { return easy_; }
+  /// While this exists, libcurl works on the request.
+  class [[nodiscard]] work {
+   public:
+    explicit work(std::shared_ptr<transfers> of) : of_(std::move(of)) {
+      of_->result_.reset();
+      curl_multi_add_handle(of_->multi_, of_->easy_);
+    }
+    work(const work&) = delete;
+    work& operator=(const work&) = delete;
+    ~work() { curl_multi_remove_handle(of_->multi_, of_->easy_); }
+
+   private:
+    std::shared_ptr<transfers> of_;
+  };
 
   void set_up(const tls_files& files, exchange& of, const curl_slist* headers);
-  [[nodiscard]] std::string perform(const exchange& of, const std::atomic<bool>& is_stopped);
+  [[nodiscard]] asio::awaitable<std::string> end_of(const exchange& of);
+
+ private:
+  /// A socket of libcurl's, which closes it.
+  struct socket {
+    socket(asio::io_context& io, curl_socket_t is) : watched(io, is) {}
+    ~socket() { forget(); }
+    socket(const socket&) = delete;
+    socket& operator=(const socket&) = delete;
+
+    /// No wait goes on, and libcurl may close the socket.
+    void forget() {
+      if (watched.is_open()) watched.release();
+    }
+
+    asio::posix::stream_descriptor watched;
+    bool is_waited_for[2] = {false, false};  // [to read, to write]
+    int wanted = CURL_POLL_NONE;
+  };
+
+  static int wait_for_socket(CURL*, curl_socket_t is, int wanted, void* self, void*);
+  static int wait_for_time(CURLM*, long ms, void* self);
+  void wait(curl_socket_t is, const std::shared_ptr<socket>& on);
+  void act(curl_socket_t is, int how);
   [[nodiscard]] std::string text_of(CURLcode result) const {
-    return error[0] != '\0' ? error : curl_easy_strerror(result);
+    return error_[0] != '\0' ? error_ : curl_easy_strerror(result);
   }
+
+  asio::io_context& io_;
+  asio::steady_timer timer_;  // libcurl's
+  asio::steady_timer news_;   // of the request: cancelled when there is some
+  std::map<curl_socket_t, std::shared_ptr<socket>> sockets_;
+  CURLM* multi_ = nullptr;
+  CURL* easy_ = nullptr;
+  std::optional<CURLcode> result_;  // of the request, when it has ended
+  char error_[CURL_ERROR_SIZE] = {};
 };
 
-void http_client::handles::set_up(const tls_files& files, exchange& of, const curl_slist* headers) {
-  curl_easy_reset(easy);  // keeps the connections
-  error[0] = '\0';
+// ---- the event loop ----
+
+int http_client::transfers::wait_for_socket(CURL*, curl_socket_t is, int wanted, void* self,
+                                            void*) {
+  transfers& all = *static_cast<transfers*>(self);
+  if (wanted == CURL_POLL_REMOVE) {
+    if (const auto at = all.sockets_.find(is); at != all.sockets_.end()) at->second->forget();
+    all.sockets_.erase(is);
+    return 0;
+  }
+  std::shared_ptr<socket>& at = all.sockets_[is];
+  if (!at) at = std::make_shared<socket>(all.io_, is);
+  at->wanted = wanted;
+  all.wait(is, at);
+  return 0;
+}
+
+int http_client::transfers::wait_for_time(CURLM*, long ms, void* self) {
+  transfers& all = *static_cast<transfers*>(self);
+  all.timer_.cancel();
+  if (ms < 0) return 0;
+  all.timer_.expires_after(std::chrono::milliseconds(ms));
+  all.timer_.async_wait([weak = all.weak_from_this()](const asio::error_code& error) {
+    if (const auto alive = weak.lock(); alive && !error) alive->act(CURL_SOCKET_TIMEOUT, 0);
+  });
+  return 0;
+}
+
+/// Waits for what libcurl wants of the socket, and goes on as long as libcurl wants it.
+void http_client::transfers::wait(curl_socket_t is, const std::shared_ptr<socket>& on) {
+  using asio::posix::stream_descriptor;
+  struct direction {
+    stream_descriptor::wait_type type;
+    int poll;
+    int ready;
+  };
+  constexpr direction directions[] = {
+      {stream_descriptor::wait_read, CURL_POLL_IN, CURL_CSELECT_IN},
+      {stream_descriptor::wait_write, CURL_POLL_OUT, CURL_CSELECT_OUT}};
+  for (std::size_t i = 0; i < std::size(directions); ++i) {
+    const direction& each = directions[i];
+    if ((on->wanted & each.poll) == 0 || std::exchange(on->is_waited_for[i], true)) continue;
+    on->watched.async_wait(
+        each.type, [weak = weak_from_this(), on, is, each, i](const asio::error_code& error) {
+          on->is_waited_for[i] = false;
+          const auto alive = weak.lock();
+          if (!alive || error || (on->wanted & each.poll) == 0) return;
+          alive->act(is, each.ready);
+          // The number may be that of another socket by now.
+          const auto at = alive->sockets_.find(is);
+          if (at != alive->sockets_.end() && at->second == on) alive->wait(is, on);
+        });
+  }
+}
+
+void http_client::transfers::act(curl_socket_t is, int how) {
+  int running = 0;
+  if (curl_multi_socket_action(multi_, is, how, &running) != CURLM_OK) result_ = CURLE_FAILED_INIT;
+  int left = 0;
+  if (const CURLMsg* const done = curl_multi_info_read(multi_, &left)) result_ = done->data.result;
+  news_.cancel();
+}
+
+// ---- a request ----
+
+void http_client::transfers::set_up(const tls_files& files, exchange& of,
+                                    const curl_slist* headers) {
+  curl_easy_reset(easy_);  // keeps the connections
+  error_[0] = '\0';
   const auto set = [&](CURLoption option, auto to) {
-    if (curl_easy_setopt(easy, option, to) != CURLE_OK)
+    if (curl_easy_setopt(easy_, option, to) != CURLE_OK)
       throw std::runtime_error("libcurl does not know an option that lockflight needs");
   };
   set(CURLOPT_URL, of.what.url.c_str());
@@ -166,7 +263,7 @@ void http_client::handles::set_up(const tls_files& files, exchange& of, const cu
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_NOPROXY, "*");  // an agent's etcd is in its own network
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_ERRORBUFFER, static_cast<char*>(error));
+  set(CURLOPT_ERRORBUFFER, static_cast<char*>(error_));
   set(CURLOPT_HTTPHEADER, headers);
   set(CURLOPT_POST, 1L);
   set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(of.what.body.size()));
@@ -186,61 +283,46 @@ void http_client::handles::set_up(const tls_files& files, exchange& of, const cu
   if (!files.key.empty()) set(CURLOPT_SSLKEY, files.key.c_str());
 }
 
-/// Returns what went wrong; empty if nothing did.
-std::string http_client::handles::perform(const exchange& of, const std::atomic<bool>& is_stopped) {
+/// Waits for the end of the request. Returns what went wrong; empty if nothing did.
+asio::awaitable<std::string> http_client::transfers::end_of(const exchange& of) {
   const steady::time_point start = steady::now();
-  while (true) {
-    int running = 0;
-    if (curl_multi_perform(multi, &running) != CURLM_OK) return "libcurl failed";
-    int left = 0;
-    if (const CURLMsg* const done = curl_multi_info_read(multi, &left))
-      return done->data.result == CURLE_OK ? "" : text_of(done->data.result);
-    if (is_stopped) return "stopped";
+  while (!result_) {
     const steady::time_point until = start + (of.has_begun ? of.what.stream_limit : of.what.limit);
     if (steady::now() >= until) {
-      if (of.has_begun) return "";
-      return "no reply within " + std::to_string(of.what.limit.count()) + " ms";
+      if (of.has_begun) co_return "";
+      co_return "no reply within " + std::to_string(of.what.limit.count()) + " ms";
     }
-    curl_multi_poll(multi, nullptr, 0, left_ms(until), nullptr);
+    asio::error_code ignored;
+    news_.expires_at(until);
+    co_await news_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
+  co_return *result_ == CURLE_OK ? "" : text_of(*result_);
 }
 
-http_client::http_client(const tls_files& files)
-    : files_(files), curl_(std::make_unique<handles>()) {}
+http_client::http_client(asio::io_context& io, const tls_files& files)
+    : files_(files), transfers_(std::make_shared<transfers>(io)) {}
 
-http_client::~http_client() = default;
-
-http_reply http_client::post(const http_request& what) {
+asio::awaitable<http_reply> http_client::post(http_request what) {
+  const std::shared_ptr<transfers> all = transfers_;
   http_reply reply;
-  if (is_stopped_) {
-    reply.error = "stopped";
-    return reply;
-  }
-  exchange of{what, reply, curl_->easy};
+  exchange of{what, reply, all->easy()};
   const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
       [&] {
-        curl_slist* all = curl_slist_append(nullptr, "Content-Type: application/json");
-        all = curl_slist_append(all, "Expect:");  // or a long body would wait for leave to be sent
-        for (const std::string& each : what.headers) all = curl_slist_append(all, each.c_str());
-        return all;
+        curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
+        list = curl_slist_append(list, "Expect:");  // or a long body would wait for leave
+        for (const std::string& each : what.headers) list = curl_slist_append(list, each.c_str());
+        return list;
       }(),
       &curl_slist_free_all);
-  const sigpipe_dropped held;
-  curl_->set_up(files_, of, headers.get());
-  curl_multi_add_handle(curl_->multi, curl_->easy);
-  reply.error = curl_->perform(of, is_stopped_);
+  all->set_up(files_, of, headers.get());
+  const transfers::work libcurl(all);
+  reply.error = co_await all->end_of(of);
   reply.error += advice_on(reply.error, files_);
   if (of.was_to_be_sent_again) reply.error = "the connection was closed before an answer came";
   long status = 0;
-  curl_easy_getinfo(curl_->easy, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(all->easy(), CURLINFO_RESPONSE_CODE, &status);
   reply.status = static_cast<int>(status);
-  curl_multi_remove_handle(curl_->multi, curl_->easy);
-  return reply;
-}
-
-void http_client::stop() {
-  is_stopped_ = true;
-  curl_multi_wakeup(curl_->multi);
+  co_return reply;
 }
 
 }  // namespace lockflight::cluster

@@ -1,10 +1,12 @@
-// HTTP requests, one after the other, over connections that stay open, by libcurl.
+// HTTP requests, one after the other, over connections that stay open, by libcurl on an event loop.
+// The program has to ignore SIGPIPE, which a write to a connection that was closed raises in TLS.
 //
 // A request's body leaves at most once. libcurl would send it again over a new connection if an
 // open one broke before the reply, and the server may have carried it out by then.
 #pragma once
 
-#include <atomic>
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -42,27 +44,19 @@ struct http_reply {
   bool was_sent = false;
 };
 
-/// For one thread at a time, except stop().
 class http_client {
  public:
-  explicit http_client(const tls_files& files);
-  http_client(const http_client&) = delete;
-  http_client& operator=(const http_client&) = delete;
-  ~http_client();
+  http_client(asio::io_context& io, const tls_files& files);
 
-  /// The body of a POST is JSON.
-  [[nodiscard]] http_reply post(const http_request& what);
-
-  /// From any thread: ends the request in progress, and all later ones, with an error.
-  void stop();
-  [[nodiscard]] bool is_stopped() const { return is_stopped_; }
+  /// One request at a time. The body of a POST is JSON. The client may end before the coroutine
+  /// does, which must not be resumed then.
+  [[nodiscard]] asio::awaitable<http_reply> post(http_request what);
 
  private:
-  struct handles;
+  class transfers;
 
   tls_files files_;
-  std::unique_ptr<handles> curl_;
-  std::atomic<bool> is_stopped_{false};
+  std::shared_ptr<transfers> transfers_;
 };
 
 }  // namespace lockflight::cluster

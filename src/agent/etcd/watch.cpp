@@ -1,11 +1,14 @@
 #include "agent/etcd/watch.hpp"
 
 #include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "agent/etcd/base64.hpp"
-#include "base/signals_held.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -54,40 +57,24 @@ watch_line read_watch_line(std::string_view text) {
 
 }  // namespace
 
-etcd_watch::etcd_watch(const etcd_options& options, const domain_keys& names,
+etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
                        std::function<void()> hint)
-    : gateway_(options), names_(names), hint_(std::move(hint)) {
-  const signals_held of_the_thread;  // a thread begins with this one's mask
-  thread_ = std::thread([this] { run(); });
+    : io_(io), gateway_(io, options), names_(names), hint_(std::move(hint)) {
+  asio::co_spawn(io_, run(), asio::detached);
 }
 
-etcd_watch::~etcd_watch() {
-  {
-    const std::lock_guard guard(mutex_);
-    is_over_ = true;
-  }
-  ends_.notify_all();
-  gateway_.stop();
-  thread_.join();
-}
-
-void etcd_watch::wait(milliseconds most) {
-  std::unique_lock guard(mutex_);
-  ends_.wait_for(guard, most, [&] { return is_over_; });
-}
-
-void etcd_watch::run() {
+asio::awaitable<void> etcd_watch::run() {
   const json request{{"create_request",
                       {{"key", to_base64(names_.prefix())},
                        {"range_end", to_base64(names_.end())},
                        {"prev_kv", true}}}};
   milliseconds pause = shortest_pause;
-  while (!gateway_.is_stopped()) {
+  for (;;) {
     line_.clear();
     has_begun_ = false;
     is_refused_ = false;
     try {
-      gateway_.stream(
+      co_await gateway_.stream(
           "/v3/watch", request, [this](std::string_view part) { read(part); }, longest_watch);
     } catch (const etcd_error&) {
       // The transactions meet the same trouble, and report it.
@@ -95,7 +82,8 @@ void etcd_watch::run() {
     // etcd ends a watch with a bad token by a line of a good reply.
     if (is_refused_) gateway_.forget_token();
     pause = has_begun_ ? shortest_pause : std::min(2 * pause, longest_pause);
-    wait(pause);
+    asio::steady_timer next(io_, pause);
+    co_await next.async_wait(asio::use_awaitable);
   }
 }
 
@@ -112,7 +100,7 @@ void etcd_watch::read(std::string_view part) {
   }
   line_.erase(0, begin);
   if (line_.size() > longest_line) line_.clear();
-  if (hints && !gateway_.is_stopped()) hint_();
+  if (hints) hint_();
 }
 
 }  // namespace lockflight::cluster

@@ -20,11 +20,7 @@ using detail::boot_time;
 using std::chrono::microseconds;
 
 agent_process::~agent_process() {
-  // The members whose threads post events to the others end first.
-  notes_.stop();  // while etcd is silent, questions about notes may have queued up
-  notes_.join();
-  store_.reset();
-  locks_.reset();
+  locks_.reset();  // its thread posts events to the others
   // No agent listens at these sockets any more. The next agent makes them anew.
   unlink(detail::bell_path_of(*file_).c_str());
   unlink(detail::question_path_of(*file_).c_str());
@@ -36,6 +32,7 @@ void agent_process::run() {
   start_links();
   start_bell();
   start_questions();
+  store_->begin_watch();
   each_second();
   log_.info("started", "the agent runs",
             {{"member", text_of(words_.self())},

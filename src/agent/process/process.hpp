@@ -1,8 +1,8 @@
 // The agent of one host in one cluster's domain: the state machine of core/ with a network, a
 // clock, etcd and the domain file around it.
 //
-// A single thread runs the state machine and the links. etcd's client and the locks of this host
-// have threads of their own, which only pass events to it.
+// A single thread runs the state machine, the links and etcd's client. The locks of this host have
+// a thread of their own, which only passes events to it.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -10,7 +10,6 @@
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -174,7 +173,7 @@ class agent_process {
   std::optional<links> links_;
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;
-  asio::thread_pool notes_{1};  // the threads use the store
+  in_turn notes_{io_};  // requests to etcd about the notes of names
 };
 
 }  // namespace lockflight::cluster

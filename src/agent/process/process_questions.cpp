@@ -37,29 +37,33 @@ struct work_answer {
 };
 
 /// Reads the note of the question's name, and writes it if the question says so.
-work_answer ask_about_work(etcd_store& store, const std::vector<std::string>& question) {
+asio::awaitable<work_answer> ask_about_work(etcd_client& etcd,
+                                            const std::vector<std::string>& question) {
   constexpr std::size_t of_writer = 4;
   work_answer found;
   try {
     const std::string note = "done/" + question[1];
-    const auto there = store.get(note);
+    const std::optional<etcd_note> there = co_await etcd.get(note);
     const auto noted = note_from(there ? there->text : "0 0");
     found.until = noted.until;
-    if (question.size() != of_writer) return found;
+    if (question.size() != of_writer) co_return found;
     const auto wanted = note_from(question[2] + " " + question[3]);
     if (wanted.token < noted.token) {
       found.why = "a later holder has noted it";
-    } else if (!store.put_if(note, there ? there->changed : 0, line_of(wanted))) {
-      found.why = "another holder notes it at this moment";
-      found.may_pass = true;
+      co_return found;
     }
+    const std::string text = line_of(wanted);
+    const auto written = co_await etcd.put_if(note, there ? there->changed : 0, text);
+    if (written) co_return found;
+    found.why = "another holder notes it at this moment";
+    found.may_pass = true;
   } catch (const etcd_error& e) {
     found.why = e.what();
     found.may_pass = e.may_pass();
   } catch (const std::exception& e) {
     found.why = e.what();
   }
-  return found;
+  co_return found;
 }
 
 /// The answer of an agent that does not know the lock's users. Earlier agents ignore it as a line
@@ -116,20 +120,17 @@ void agent_process::gather_uses(const std::vector<std::string>& question, questi
   if (here.awaited.empty()) finish_gathering(number);
 }
 
-/// The note that the work of a name is done is in etcd, so that it survives all hosts. The requests
-/// to etcd block, so another thread makes them, one after the other. A question that has waited for
-/// longer than its client does is dropped.
+/// The note that the work of a name is done is in etcd, so that it survives all hosts. A question
+/// that has waited for longer than its client does is dropped.
 void agent_process::answer_about_work(const std::vector<std::string>& question,
                                       questions::reply to) {
   const auto begun = std::chrono::steady_clock::now();
-  asio::post(notes_, [this, question, begun, to = std::move(to)] {
-    if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) return;
-    const work_answer found = ask_about_work(*store_, question);
-    asio::post(io_, [found, to] {
-      to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
-         detail::line_of(
-             {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
-    });
+  notes_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
+    if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) co_return;
+    const work_answer found = co_await ask_about_work(store_->others(), question);
+    to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
+       detail::line_of(
+           {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
   });
 }
 

@@ -51,7 +51,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   start_store();
   await_etcd([this] {
     agree_on_ttl();
-    secret_ = store_->secret();
+    secret_ = wait_for(io_, store_->secret());
   });
   check_endpoints();
   await_other_clock();
@@ -109,33 +109,26 @@ void agent_process::start_store() {
   etcd_events events;
   events.answered = [this](std::uint64_t number, const answer& what,
                            const std::shared_ptr<const etcd_view>& view) {
-    asio::post(io_, [this, number, what, view] { answered(number, what, view); });
+    answered(number, what, view);
   };
-  events.hint = [this] {
-    asio::post(io_,
-               [this] { handle([](agent& a, instant now, effects& out) { a.hint(now, out); }); });
-  };
+  events.hint = [this] { handle([](agent& a, instant now, effects& out) { a.hint(now, out); }); };
   events.trouble = [this](const std::string& what) {
-    asio::post(io_, [this, what] {
-      etcd_trouble_ = what;
-      log_.warn("etcd", what);
-    });
+    etcd_trouble_ = what;
+    log_.warn("etcd", what);
   };
   events.recovered = [this] {
-    asio::post(io_, [this] {
-      etcd_trouble_.clear();
-      log_.info("etcd", "etcd answers again");
-    });
+    etcd_trouble_.clear();
+    log_.info("etcd", "etcd answers again");
   };
-  store_.emplace(etcd_store_options{options_.etcd, options_.domain, words_.self(), place_},
+  store_.emplace(io_, etcd_store_options{options_.etcd, options_.domain, words_.self(), place_},
                  std::move(events));
   etcd_status etcd;
   bool is_open = false;
   std::shared_ptr<const etcd_view> view;
   await_etcd([&] {
-    etcd = store_->ping();
-    is_open = !store_->has_authentication();
-    view = store_->read_view();
+    etcd = wait_for(io_, store_->others().ping());
+    is_open = !wait_for(io_, store_->others().has_authentication());
+    view = wait_for(io_, store_->others().read_view());
   });
   if (is_open)
     log_.warn("open_etcd",
@@ -165,8 +158,9 @@ void agent_process::agree_on_ttl() {
   milliseconds agreed = ttl_of_holders().count() != 0 ? ttl_of_holders() : usual_ttl;
   if (given.count() != 0) agreed = given;
   require_ttl_of_holders(agreed);
-  if (!store_->put_if(ttl_note, 0, std::to_string(agreed.count()))) {
-    const auto noted = ttl_in(store_->get(ttl_note), options_.domain);
+  etcd_client& etcd = store_->others();
+  if (!wait_for(io_, etcd.put_if(ttl_note, 0, std::to_string(agreed.count())))) {
+    const auto noted = ttl_in(wait_for(io_, etcd.get(ttl_note)), options_.domain);
     // The note was there a moment ago.
     if (!noted) throw etcd_error(fate::unknown, "etcd has lost the note of the time to live");
     agreed = *noted;
@@ -226,10 +220,10 @@ void agent_process::check_endpoints() {
   for (const std::string& each : options_.etcd.endpoints) {
     etcd_options one = options_.etcd;
     one.endpoints = {each};
-    etcd_client client(one, options_.domain);
+    etcd_client client(io_, one, options_.domain);
     client.require(text_of(secret_));
     try {
-      static_cast<void>(client.get(ttl_note));
+      static_cast<void>(wait_for(io_, client.get(ttl_note)));
     } catch (const another_etcd& e) {
       throw agent_error(fmt::format("--etcd: its endpoints are not one etcd: {}", e.what()));
     } catch (const etcd_error&) {

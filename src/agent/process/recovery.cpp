@@ -52,10 +52,10 @@ void require_no_other_writer(const etcd_view& before, const etcd_view& now) {
 
 /// The longest TTL that this host may have relied on, or that etcd says. An etcd that was restored
 /// may have an older note with a shorter one, and one that was set up anew has none.
-milliseconds longest_ttl(etcd_client& etcd, const std::string& domain,
+milliseconds longest_ttl(const std::optional<etcd_note>& note, const std::string& domain,
                          const detail::domain_file& file,
                          const std::optional<store_identity>& noted) {
-  const milliseconds in_etcd = ttl_in(etcd.get(ttl_note), domain).value_or(milliseconds(0));
+  const milliseconds in_etcd = ttl_in(note, domain).value_or(milliseconds(0));
   // Clients may have written over the word in the domain file.
   const milliseconds in_file =
       std::min(milliseconds(file.cluster().time_to_live / 1'000), most_ttl);
@@ -71,9 +71,9 @@ recovery::recovery(const agent_options& options, epoch_number above)
       file_(open_file_as_agent(options)),
       identity_file_(options.state_folder, options.domain),
       noted_(identity_file_.read()),
-      etcd_(options.etcd, options.domain),
-      before_(etcd_.read_view()),
-      ttl_(longest_ttl(etcd_, options.domain, *file_, noted_)) {
+      etcd_(io_, options.etcd, options.domain),
+      before_(wait_for(io_, etcd_.read_view())),
+      ttl_(longest_ttl(wait_for(io_, etcd_.get(ttl_note)), options.domain, *file_, noted_)) {
   const bool knows_epoch = noted_ && noted_->was_member;
   const bool knows_cluster = file_->cluster().cluster != 0;
   if (!knows_epoch && (above == 0 || !knows_cluster))
@@ -135,11 +135,11 @@ std::vector<std::string> recovery::plan() const {
 }
 
 std::optional<std::string> recovery::carry_out() {
-  const auto seen = etcd_.read_view();
+  const auto seen = wait_for(io_, etcd_.read_view());
   require_no_other_writer(*before_, *seen);
-  const domain_secret secret = etcd_.secret();
+  const domain_secret secret = wait_for(io_, etcd_.secret());
   static_cast<void>(secret);  // made, if this etcd is a new one
-  static_cast<void>(etcd_.put_if(ttl_note, 0, std::to_string(ttl_.count())));
+  static_cast<void>(wait_for(io_, etcd_.put_if(ttl_note, 0, std::to_string(ttl_.count()))));
   erase_members(*seen);
   // No host knows which members were homes, so each name is in doubt.
   past_epoch all_in_doubt;
@@ -161,7 +161,7 @@ std::optional<std::string> recovery::carry_out() {
 /// Carries out a transaction that compares keys as they were in `seen`. Throws agent_error if they
 /// are others.
 etcd_answer recovery::write(const etcd_view& seen, const transaction& what) {
-  etcd_answer done = etcd_.carry_out(what, 0, {});
+  etcd_answer done = wait_for(io_, etcd_.carry_out(what, 0, {}));
   if (done.what.succeeded) return done;
   require_no_other_writer(seen, *done.view);
   throw agent_error(

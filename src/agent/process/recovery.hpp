@@ -53,6 +53,7 @@ class recovery {
   std::shared_ptr<detail::domain_file> file_;
   store_identity_file identity_file_;
   std::optional<store_identity> noted_;
+  asio::io_context io_;
   etcd_client etcd_;
   std::shared_ptr<const etcd_view> before_;
   epoch_number next_ = 0;

@@ -22,7 +22,6 @@ namespace {
 int run_agent(const tool::arguments& given) {
   const cluster::agent_options options = settings_from(given);
   const cluster::journal log(options.domain);
-  std::signal(SIGPIPE, SIG_IGN);
   static_cast<void>(cluster::ask_for_short_slices());
   try {
     cluster::agent_process(options, log).run();
@@ -106,6 +105,7 @@ int exit_code_of(const std::exception& thrown) {
 int main(int argc, char** argv) {
   using namespace lockflight;
   tool::fill_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // writes to a connection that was closed fail instead
   const tool::about program{.name = "lockflight",
                             .summary = "the agent of a host in a cluster",
                             .commands = agents::commands,

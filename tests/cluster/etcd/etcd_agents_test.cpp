@@ -4,12 +4,10 @@
 #include <time.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
+#include <asio/post.hpp>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "agent/etcd/store.hpp"
@@ -26,42 +24,17 @@ instant now() {
   return static_cast<instant>(at.tv_sec) * 1'000'000 + at.tv_nsec / 1'000;
 }
 
-/// What threads have for the one thread that runs the agents.
-class work_queue {
- public:
-  void add(std::function<void()> what) {
-    const std::lock_guard guard(mutex_);
-    all_.push_back(std::move(what));
-    has_some_.notify_one();
-  }
-  void run_one_until(instant at) {
-    std::unique_lock guard(mutex_);
-    has_some_.wait_for(guard, std::chrono::microseconds(std::max<instant>(at - now(), 0)),
-                       [&] { return !all_.empty(); });
-    if (all_.empty()) return;
-    const std::function<void()> what = std::move(all_.front());
-    all_.pop_front();
-    guard.unlock();
-    what();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable has_some_;
-  std::deque<std::function<void()>> all_;
-};
-
-/// An agent, its words and its store. Links between hosts are the queue.
+/// An agent, its words and its store. Links between hosts are the test's event loop.
 class host {
  public:
-  host(member_id id, const etcd_store_options& options, work_queue& queue,
+  host(member_id id, const etcd_store_options& options,
        std::map<member_id, std::unique_ptr<host>>& all)
-      : queue_(queue), all_(all), agent_(id, timing{1'500'000, 150'000, 20'000}, words_) {
+      : all_(all), agent_(id, timing{1'500'000, 150'000, 20'000}, words_) {
     words_.on_change = [](const std::string&) {};
     words_.on_header = [] {};
     words_.on_record = [](const std::string&, const record&) {};
     store_ = std::make_unique<etcd_store>(
-        options,
+        io_, options,
         etcd_events{
             .answered =
                 [this, id](std::uint64_t number, const answer& what,
@@ -75,6 +48,7 @@ class host {
                      id] { later(id, [](host& h, effects& out) { h.agent_.hint(now(), out); }); },
             .trouble = [](const std::string& what) { ADD_FAILURE() << what; },
             .recovered = [] {}});
+    store_->begin_watch();
     later(id, [](host& h, effects& out) { h.agent_.start(now(), out); });
   }
 
@@ -86,6 +60,8 @@ class host {
       later(each.to, [each](host& h, effects& more) { h.agent_.receive(now(), each, more); });
   }
   void run_timer() {
+    io_.restart();
+    io_.poll();
     run([](host& h, effects& out) {
       for (const auto& [id, each] : h.all_) h.agent_.heard(now(), id, out);
       if (now() >= h.agent_.wake_at()) h.agent_.timer(now(), out);
@@ -94,22 +70,21 @@ class host {
 
   [[nodiscard]] epoch_number epoch() const { return agent_.epoch(); }
   [[nodiscard]] instant deadline() const { return words_.deadline(); }
-  [[nodiscard]] instant wake_at() const { return agent_.wake_at(); }
   [[nodiscard]] const std::shared_ptr<const etcd_view>& view() const { return view_; }
 
  private:
   void later(member_id to, std::function<void(host&, effects&)> what) {
-    queue_.add([&all = all_, to, what = std::move(what)] {
+    asio::post(test::loop(), [&all = all_, to, what = std::move(what)] {
       if (const auto found = all.find(to); found != all.end()) found->second->run(what);
     });
   }
 
-  work_queue& queue_;
   std::map<member_id, std::unique_ptr<host>>& all_;
   sim::memory words_;
   agent agent_;
   std::shared_ptr<const etcd_view> view_;
-  std::unique_ptr<etcd_store> store_;  // the last member: its threads use the others
+  asio::io_context io_;  // of the store, which ends with the host
+  std::unique_ptr<etcd_store> store_;
 };
 
 class EtcdAgents : public test::WithEtcd {
@@ -117,15 +92,13 @@ class EtcdAgents : public test::WithEtcd {
   void add(member_id id) {
     const etcd_store_options options{
         server().options(), domain(), id, {"127.0.0.1:" + std::to_string(id), "here"}};
-    hosts[id] = std::make_unique<host>(id, options, queue, hosts);
+    hosts[id] = std::make_unique<host>(id, options, hosts);
   }
   [[nodiscard]] bool runs_until(const std::function<bool()>& condition) {
     const instant until = now() + 15'000'000;
     while (!condition()) {
       if (now() > until) return false;
-      instant wake_at = now() + 100'000;
-      for (const auto& [id, each] : hosts) wake_at = std::min(wake_at, each->wake_at());
-      queue.run_one_until(wake_at);
+      test::run_for(std::chrono::milliseconds(1));
       for (const auto& [id, each] : hosts) each->run_timer();
     }
     return true;
@@ -141,7 +114,6 @@ class EtcdAgents : public test::WithEtcd {
     });
   }
 
-  work_queue queue;
   std::map<member_id, std::unique_ptr<host>> hosts;
 };
 

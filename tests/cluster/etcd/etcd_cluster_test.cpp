@@ -1,11 +1,9 @@
 // An etcd of three members, of which some die or lose each other.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "agent/etcd/client.hpp"
@@ -35,14 +33,15 @@ class EtcdCluster : public testing::Test {
 };
 
 TEST_F(EtcdCluster, GoesOnWithoutTheEndpointThatItHasUsed) {
-  std::atomic<std::uint64_t> answered = 0;
-  std::atomic<int> hints = 0;
+  std::uint64_t answered = 0;
+  int hints = 0;
   etcd_store store(
-      {options, "d", 1, place_of_one},
+      test::loop(), {options, "d", 1, place_of_one},
       {.answered = [&](std::uint64_t number, const auto&, const auto&) { answered = number; },
        .hint = [&] { ++hints; },
        .trouble = [](const std::string&) {},
        .recovered = [] {}});
+  store.begin_watch();
   store.submit({1, beats(1)});
   ASSERT_TRUE(test::comes_true([&] { return answered == 1 && hints > 0; }));
 
@@ -56,29 +55,29 @@ TEST_F(EtcdCluster, GoesOnWithoutTheEndpointThatItHasUsed) {
   ASSERT_TRUE(test::comes_true(is_answered));
 
   // The watch goes on at another endpoint.
-  etcd_client other(options, "d");
+  etcd_client other(test::loop(), options, "d");
   epoch_number begun = 2;
   const int before = hints;
   ASSERT_TRUE(test::comes_true([&] {
     try {
-      (void)other.carry_out(beats(++begun), 1, place_of_one);
+      (void)test::now(other.carry_out(beats(++begun), 1, place_of_one));
     } catch (const etcd_error& e) {
       EXPECT_NE(e.request(), fate::refused);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    test::run_for(std::chrono::milliseconds(50));
     return hints >= before + 3;
   }));
 }
 
 TEST_F(EtcdCluster, SaysThatThereIsNoLeader) {
-  etcd_client client(options, "d");
-  EXPECT_TRUE(client.carry_out(beats(1), 1, place_of_one).what.succeeded);
+  etcd_client client(test::loop(), options, "d");
+  EXPECT_TRUE(test::now(client.carry_out(beats(1), 1, place_of_one)).what.succeeded);
   servers[0]->end();
   servers[1]->end();
   std::string last;
   ASSERT_TRUE(test::comes_true([&] {
     try {
-      (void)client.carry_out(beats(2), 1, place_of_one);
+      (void)test::now(client.carry_out(beats(2), 1, place_of_one));
     } catch (const etcd_error& e) {
       last = e.what();
       return e.request() == fate::unreached;

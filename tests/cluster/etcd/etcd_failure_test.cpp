@@ -2,12 +2,9 @@
 // that a transaction leaves at most once, and that the store ends promptly.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,7 +40,7 @@ std::string nobody() { return "http://127.0.0.1:" + std::to_string(test::free_po
 
 etcd_error error_of(etcd_client& client, const transaction& what) {
   try {
-    (void)client.carry_out(what, 1, any_place);
+    (void)test::now(client.carry_out(what, 1, any_place));
   } catch (const etcd_error& e) {
     return e;
   }
@@ -52,7 +49,7 @@ etcd_error error_of(etcd_client& client, const transaction& what) {
 }
 
 etcd_error error_of(const std::vector<std::string>& endpoints, const transaction& what) {
-  etcd_client client(options_of(endpoints), "d");
+  etcd_client client(test::loop(), options_of(endpoints), "d");
   return error_of(client, what);
 }
 
@@ -65,9 +62,9 @@ double seconds_of(const std::function<void()>& what) {
 TEST(EtcdFailure, NamesEachEndpointAndItsError) {
   const std::string one = nobody();
   const std::string other = nobody();
-  etcd_client client(options_of({one, other}), "d");
+  etcd_client client(test::loop(), options_of({one, other}), "d");
   try {
-    (void)client.ping();
+    (void)test::now(client.ping());
     FAIL();
   } catch (const etcd_error& e) {
     EXPECT_EQ(e.request(), fate::unreached);
@@ -79,9 +76,9 @@ TEST(EtcdFailure, NamesEachEndpointAndItsError) {
 
 TEST(EtcdFailure, GoesToTheNextEndpointWhenOneIsAway) {
   fake_server there([](int, const std::string&) { return good; });
-  etcd_client client(options_of({nobody(), there.url()}), "d");
-  EXPECT_EQ(client.carry_out(a_write, 1, any_place).what.seen->at, 5);
-  EXPECT_EQ(client.carry_out(a_write, 1, any_place).what.seen->at, 5);
+  etcd_client client(test::loop(), options_of({nobody(), there.url()}), "d");
+  EXPECT_EQ(test::now(client.carry_out(a_write, 1, any_place)).what.seen->at, 5);
+  EXPECT_EQ(test::now(client.carry_out(a_write, 1, any_place)).what.seen->at, 5);
   EXPECT_EQ(there.requests(), 2);
   EXPECT_EQ(there.connections(), 1);  // kept open
 }
@@ -90,12 +87,12 @@ TEST(EtcdFailure, SendsATransactionOnce) {
   // libcurl would send it again after the end of a connection that was open before.
   fake_server breaks([](int number, const std::string&) { return number == 2 ? closes : good; });
   fake_server other([](int, const std::string&) { return good; });
-  etcd_client client(options_of({breaks.url(), other.url()}), "d");
-  (void)client.carry_out(a_write, 1, any_place);
+  etcd_client client(test::loop(), options_of({breaks.url(), other.url()}), "d");
+  (void)test::now(client.carry_out(a_write, 1, any_place));
   EXPECT_EQ(error_of(client, a_write).request(), fate::unknown);
   EXPECT_EQ(breaks.requests(), 2);
   EXPECT_EQ(other.requests(), 0);
-  (void)client.carry_out(a_write, 1, any_place);  // goes to the other one
+  (void)test::now(client.carry_out(a_write, 1, any_place));  // goes to the other one
   EXPECT_EQ(breaks.requests(), 2);
   EXPECT_EQ(other.requests(), 1);
 }
@@ -104,8 +101,8 @@ TEST(EtcdFailure, SendsAReadAgain) {
   fake_server breaks([](int, const std::string&) { return closes; });
   fake_server hanging([](int, const std::string&) { return hangs; });
   fake_server other([](int, const std::string&) { return good; });
-  etcd_client client(options_of({breaks.url(), hanging.url(), other.url()}), "d");
-  EXPECT_EQ(client.carry_out(a_read, 1, any_place).what.seen->at, 5);
+  etcd_client client(test::loop(), options_of({breaks.url(), hanging.url(), other.url()}), "d");
+  EXPECT_EQ(test::now(client.carry_out(a_read, 1, any_place)).what.seen->at, 5);
   EXPECT_EQ(breaks.requests(), 1);
   EXPECT_EQ(hanging.requests(), 1);
 }
@@ -158,18 +155,21 @@ TEST(EtcdFailure, IsOverWithinItsLimit) {
 
 TEST(EtcdFailure, EndsPromptlyWhileRequestsHang) {
   fake_server hanging([](int, const std::string&) { return hangs; });
-  std::optional<etcd_store> store;
   const etcd_events none{.answered = [](auto, const auto&, const auto&) {},
                          .hint = [] {},
                          .trouble = [](const std::string& what) { ADD_FAILURE() << what; },
                          .recovered = [] {}};
-  store.emplace(
-      etcd_store_options{options_of({hanging.url()}, std::chrono::seconds(60)), "d", 1, any_place},
-      none);
-  store->submit({1, a_write});
-  ASSERT_TRUE(test::comes_true([&] { return hanging.requests() == 2; }));
-  std::this_thread::sleep_for(milliseconds(250));  // until all of its timers wait for longer
-  EXPECT_LT(seconds_of([&] { store.reset(); }), 0.5);
+  const etcd_store_options options{options_of({hanging.url()}, std::chrono::seconds(60)), "d", 1,
+                                   any_place};
+  const auto ends = [&] {
+    asio::io_context io;
+    etcd_store store(io, options, none);
+    store.submit({1, a_write});
+    store.begin_watch();
+    while (hanging.requests() < 2) io.run_one();
+    io.run_for(milliseconds(250));  // until all of its timers wait for longer
+  };
+  EXPECT_LT(seconds_of(ends), 5);
 }
 
 TEST(EtcdFailure, WatchesAgainAfterNonsense) {
@@ -180,11 +180,9 @@ TEST(EtcdFailure, WatchesAgainAfterNonsense) {
                                   "{\"error\":{}}\n", "{\"result\":{\"created\":true}}\n"};
     return {.body = bodies[number % 4]};
   });
-  std::atomic<int> hints = 0;
-  {
-    const etcd_watch watch(options_of({odd.url()}), domain_keys("d"), [&] { ++hints; });
-    EXPECT_TRUE(test::comes_true([&] { return odd.requests() >= 8; }));
-  }
+  int hints = 0;
+  const etcd_watch watch(test::loop(), options_of({odd.url()}), domain_keys("d"), [&] { ++hints; });
+  EXPECT_TRUE(test::comes_true([&] { return odd.requests() >= 8; }));
   EXPECT_GE(hints, 3);
 }
 
@@ -202,8 +200,8 @@ TEST(EtcdFailure, RenewsTheTokenOfAWatch) {
   });
   etcd_options options = options_of({forgetful.url()});
   options.user = "u";
-  std::atomic<int> hints = 0;
-  const etcd_watch watch(options, domain_keys("d"), [&] { ++hints; });
+  int hints = 0;
+  const etcd_watch watch(test::loop(), options, domain_keys("d"), [&] { ++hints; });
   EXPECT_TRUE(test::comes_true([&] { return hints > 0; }));
 }
 

@@ -104,8 +104,8 @@ class EtcdTransactions : public test::WithEtcd {
 
 TEST_F(EtcdTransactions, MeanTheSameAsInTheSimulation) {
   simulated.on_epoch = [](const epoch_value&, const epoch_value&) {};
-  etcd_client real(server().options(), domain());
-  real_of[0] = real.read_view()->keys.at;
+  etcd_client real(test::loop(), server().options(), domain());
+  real_of[0] = test::now(real.read_view())->keys.at;
   int failed = 0;
   for (int i = 0; i < 300; ++i) {
     transaction for_simulated;
@@ -125,7 +125,7 @@ TEST_F(EtcdTransactions, MeanTheSameAsInTheSimulation) {
     for_real.erased = for_simulated.erased;
 
     const answer expected = simulated.carry_out(for_simulated);
-    const etcd_answer got = real.carry_out(for_real, own_id, own_place);
+    const etcd_answer got = test::now(real.carry_out(for_real, own_id, own_place));
     ASSERT_EQ(expected.succeeded, got.what.succeeded) << i;
     if (!got.what.succeeded) ++failed;
     real_of.emplace(expected.seen->at, got.what.seen->at);
@@ -137,7 +137,7 @@ TEST_F(EtcdTransactions, MeanTheSameAsInTheSimulation) {
   }
   EXPECT_GT(failed, 20);
   EXPECT_LT(failed, 200);
-  expect_same(*simulated.now(), real.read_view()->keys);
+  expect_same(*simulated.now(), test::now(real.read_view())->keys);
 }
 
 }  // namespace

@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <asio/steady_timer.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include "agent/etcd/base64.hpp"
 #include "base/descriptor.hpp"
@@ -72,11 +73,28 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
+asio::io_context& loop() {
+  [[maybe_unused]] static const auto before = std::signal(SIGPIPE, SIG_IGN);
+  static std::unique_ptr<asio::io_context> made;
+  static const testing::TestInfo* of = nullptr;
+  const testing::TestInfo* const current = testing::UnitTest::GetInstance()->current_test_info();
+  if (!made || of != current) made = std::make_unique<asio::io_context>();
+  of = current;
+  return *made;
+}
+
+void run_for(std::chrono::milliseconds time) {
+  asio::steady_timer over(loop(), time);
+  over.async_wait([](const asio::error_code&) {});
+  loop().run_for(time);
+  loop().restart();
+}
+
 bool comes_true(const std::function<bool()>& condition, std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    run_for(std::chrono::milliseconds(5));
   }
   return true;
 }
@@ -145,7 +163,8 @@ bool etcd_server::has_ended() {
 
 bool etcd_server::answers() const {
   try {
-    return etcd_client(options(), "test").ping().leader != 0;
+    etcd_client client(loop(), options(), "test");
+    return now(client.ping()).leader != 0;
   } catch (const etcd_error&) {
     return false;
   }
@@ -196,7 +215,8 @@ std::string etcd_server::post(const std::string& path, const std::string& json,
                               const std::string& token) const {
   http_request request{url_ + path, json, {}, std::chrono::seconds(5), std::chrono::seconds(5)};
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
-  http_reply reply = http_client(files_).post(request);
+  http_client client(loop(), files_);
+  http_reply reply = now(client.post(std::move(request)));
   EXPECT_EQ(reply.error, "");
   EXPECT_EQ(reply.status, 200) << path << " " << json << ": " << reply.body;
   return std::move(reply.body);

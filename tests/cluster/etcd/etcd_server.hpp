@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/etcd/client.hpp"
+#include "agent/etcd/event_loop.hpp"
 
 /// That a text has a part.
 #define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
@@ -116,8 +117,19 @@ class WithEtcd : public testing::Test {
   inline static std::unique_ptr<etcd_server> server_;
 };
 
-/// True if it is true within some seconds.
+/// The event loop of the current test, with SIGPIPE ignored. The next test has another one, so that
+/// no loop runs when its stores and watches are gone.
+[[nodiscard]] asio::io_context& loop();
+/// The result of requests of clients of loop().
+template <class T>
+T now(asio::awaitable<T> what) {
+  return wait_for(loop(), std::move(what));
+}
+
+/// True if it is true within some seconds, in which loop() runs.
 [[nodiscard]] bool comes_true(const std::function<bool()>& condition,
                               std::chrono::milliseconds most = std::chrono::seconds(10));
+/// Runs loop() for that time.
+void run_for(std::chrono::milliseconds time);
 
 }  // namespace lockflight::cluster::test

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cluster/etcd/etcd_server.hpp"
@@ -28,55 +27,25 @@ class heard {
     return {.answered =
                 [this](std::uint64_t number, const answer& what,
                        const std::shared_ptr<const etcd_view>& view) {
-                  const std::lock_guard guard(mutex_);
                   EXPECT_EQ(what.seen.get(), &view->keys);
                   answers_.push_back({number, {what, view}});
                 },
-            .hint =
-                [this] {
-                  const std::lock_guard guard(mutex_);
-                  ++hints_;
-                },
-            .trouble =
-                [this](const std::string& what) {
-                  const std::lock_guard guard(mutex_);
-                  troubles_.push_back(what);
-                },
-            .recovered =
-                [this] {
-                  const std::lock_guard guard(mutex_);
-                  ++recoveries_;
-                }};
+            .hint = [this] { ++hints_; },
+            .trouble = [this](const std::string& what) { troubles_.push_back(what); },
+            .recovered = [this] { ++recoveries_; }};
   }
-  [[nodiscard]] std::size_t answers() const {
-    const std::lock_guard guard(mutex_);
-    return answers_.size();
-  }
-  [[nodiscard]] std::pair<std::uint64_t, etcd_answer> last() const {
-    const std::lock_guard guard(mutex_);
-    return answers_.back();
-  }
+  [[nodiscard]] std::size_t answers() const { return answers_.size(); }
+  [[nodiscard]] std::pair<std::uint64_t, etcd_answer> last() const { return answers_.back(); }
   [[nodiscard]] std::vector<std::uint64_t> numbers() const {
-    const std::lock_guard guard(mutex_);
     std::vector<std::uint64_t> all;
     for (const auto& each : answers_) all.push_back(each.first);
     return all;
   }
-  [[nodiscard]] int hints() const {
-    const std::lock_guard guard(mutex_);
-    return hints_;
-  }
-  [[nodiscard]] std::vector<std::string> troubles() const {
-    const std::lock_guard guard(mutex_);
-    return troubles_;
-  }
-  [[nodiscard]] int recoveries() const {
-    const std::lock_guard guard(mutex_);
-    return recoveries_;
-  }
+  [[nodiscard]] int hints() const { return hints_; }
+  [[nodiscard]] std::vector<std::string> troubles() const { return troubles_; }
+  [[nodiscard]] int recoveries() const { return recoveries_; }
 
  private:
-  mutable std::mutex mutex_;
   std::vector<std::pair<std::uint64_t, etcd_answer>> answers_;
   int hints_ = 0;
   std::vector<std::string> troubles_;
@@ -102,7 +71,7 @@ class EtcdStore : public test::WithEtcd {
 
 TEST_F(EtcdStore, AnswersATransactionWithAllKeys) {
   heard of;
-  etcd_store store(options(), of.events());
+  etcd_store store(test::loop(), options(), of.events());
   const etcd_answer made = carry_out(store, of, registers());
   EXPECT_TRUE(made.what.succeeded);
   const member_keys* const mine = made.what.seen->find(self);
@@ -112,7 +81,7 @@ TEST_F(EtcdStore, AnswersATransactionWithAllKeys) {
   EXPECT_EQ(mine->member->changed, made.what.seen->at);
   EXPECT_EQ(made.view->addresses.at(self), place.address);
   EXPECT_EQ(made.view->hosts.at(self), place.host);
-  EXPECT_EQ(made.view->cluster, store.ping().cluster);
+  EXPECT_EQ(made.view->cluster, test::now(store.others().ping()).cluster);
 
   const etcd_answer refused = carry_out(store, of, registers());
   EXPECT_FALSE(refused.what.succeeded);
@@ -128,7 +97,7 @@ TEST_F(EtcdStore, AnswersATransactionWithAllKeys) {
 
 TEST_F(EtcdStore, KeepsTheOrderAndDropsTheOldest) {
   heard of;
-  etcd_store store(options(), of.events());
+  etcd_store store(test::loop(), options(), of.events());
   for (std::uint64_t number = 1; number <= 5; ++number) store.submit({number, {}});
   ASSERT_TRUE(test::comes_true([&] { return of.answers() == 5; }));
   EXPECT_EQ(of.numbers(), (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
@@ -143,20 +112,21 @@ TEST_F(EtcdStore, KeepsTheOrderAndDropsTheOldest) {
 
 TEST_F(EtcdStore, HintsAtAChangeByAnother) {
   heard of;
-  etcd_store store(options(), of.events());
+  etcd_store store(test::loop(), options(), of.events());
+  store.begin_watch();
   ASSERT_TRUE(test::comes_true([&] { return of.hints() == 1; }));  // it watches
-  etcd_client other(server().options(), domain());
-  (void)other.carry_out(registers(), self, place);
+  etcd_client other(test::loop(), server().options(), domain());
+  (void)test::now(other.carry_out(registers(), self, place));
   ASSERT_TRUE(test::comes_true([&] { return of.hints() == 2; }));
   // The same value again is no change, and neither is another domain's.
-  (void)other.carry_out({{}, {{my_beat, beat_value{3, {4}}}}, {}}, self, place);
-  etcd_client elsewhere(server().options(), domain() + "2");
-  (void)elsewhere.carry_out(registers(), self, place);
-  (void)other.carry_out({{}, {{my_beat, beat_value{4, {4}}}}, {}}, self, place);
+  (void)test::now(other.carry_out({{}, {{my_beat, beat_value{3, {4}}}}, {}}, self, place));
+  etcd_client elsewhere(test::loop(), server().options(), domain() + "2");
+  (void)test::now(elsewhere.carry_out(registers(), self, place));
+  (void)test::now(other.carry_out({{}, {{my_beat, beat_value{4, {4}}}}, {}}, self, place));
   ASSERT_TRUE(test::comes_true([&] { return of.hints() >= 3; }));
-  (void)other.carry_out({{}, {}, {my_beat}}, self, place);
+  (void)test::now(other.carry_out({{}, {}, {my_beat}}, self, place));
   ASSERT_TRUE(test::comes_true([&] { return of.hints() >= 4; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for one that must not come
+  test::run_for(std::chrono::milliseconds(50));  // for one that must not come
   EXPECT_EQ(of.hints(), 4);
 }
 
@@ -164,18 +134,18 @@ TEST_F(EtcdStore, SaysOnceThatEtcdIsAwayAndThatItIsBack) {
   heard of;
   etcd_store_options away = options();
   away.etcd.limit = std::chrono::milliseconds(100);
-  etcd_store store(away, of.events());
+  etcd_store store(test::loop(), away, of.events());
   server().halt();
   store.submit({1, {}});
   store.submit({2, {}});
   store.submit({3, registers()});
   ASSERT_TRUE(test::comes_true([&] { return of.troubles().size() == 1; }));
   EXPECT_SAYS(of.troubles()[0], server().url());
-  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  test::run_for(std::chrono::milliseconds(400));
   server().go_on();
   while (of.recoveries() == 0) {
     store.submit({4, {}});
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    test::run_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(of.recoveries(), 1);
   EXPECT_EQ(of.troubles().size(), 1u);
@@ -184,50 +154,60 @@ TEST_F(EtcdStore, SaysOnceThatEtcdIsAwayAndThatItIsBack) {
 
 TEST_F(EtcdStore, NamesTheKeyThatIsGarbage) {
   heard of;
-  etcd_store store(options(), of.events());
+  etcd_store store(test::loop(), options(), of.events());
   server().put(key_text("beat/000000000000000b"), "oops");
   store.submit({1, {}});
   ASSERT_TRUE(test::comes_true([&] { return !of.troubles().empty(); }));
   EXPECT_SAYS(of.troubles()[0], key_text("beat/000000000000000b"));
   EXPECT_SAYS(of.troubles()[0], "oops");
   EXPECT_EQ(of.answers(), 0u);
-  EXPECT_THROW((void)store.read_view(), bad_entry);
+  EXPECT_THROW((void)test::now(store.others().read_view()), bad_entry);
   server().put(key_text("beat/000000000000000b"), R"({"version":1,"begun":0,"missing":[]})");
   (void)carry_out(store, of, {});
   EXPECT_EQ(of.recoveries(), 1);
 }
 
 TEST_F(EtcdStore, HasOneSecret) {
-  constexpr int many = 4;
-  std::vector<domain_secret> secrets(many);
-  {
-    std::vector<std::jthread> threads;
-    for (domain_secret& each : secrets)
-      threads.emplace_back([&each, options = server().options(), domain = domain()] {
-        each = etcd_client(options, domain).secret();
-      });
-  }
+  constexpr std::size_t many = 4;
+  std::vector<etcd_client> clients;
+  std::vector<std::future<domain_secret>> asked;
+  for (std::size_t i = 0; i < many; ++i)
+    clients.emplace_back(test::loop(), server().options(), domain());
+  for (etcd_client& each : clients)
+    asked.push_back(asio::co_spawn(test::loop(), each.secret(), asio::use_future));
+  const auto is_there = [](const auto& each) {
+    return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  ASSERT_TRUE(test::comes_true([&] { return std::all_of(asked.begin(), asked.end(), is_there); }));
+  std::vector<domain_secret> secrets;
+  for (std::future<domain_secret>& each : asked) secrets.push_back(each.get());
   for (const domain_secret& each : secrets) EXPECT_EQ(each, secrets[0]);
   EXPECT_NE(secrets[0], domain_secret{});
-  EXPECT_NE(etcd_client(server().options(), domain() + "2").secret(), secrets[0]);
+  etcd_client elsewhere(test::loop(), server().options(), domain() + "2");
+  EXPECT_NE(test::now(elsewhere.secret()), secrets[0]);
   server().put(key_text("secret"), R"({"version":1,"key":"00"})");
-  EXPECT_THROW((void)etcd_client(server().options(), domain()).secret(), bad_entry);
+  etcd_client another(test::loop(), server().options(), domain());
+  EXPECT_THROW((void)test::now(another.secret()), bad_entry);
 }
 
 TEST_F(EtcdStore, KeepsNotes) {
   heard of;
-  etcd_store store(options(), of.events());
-  EXPECT_FALSE(store.get("n"));
+  etcd_store store(test::loop(), options(), of.events());
+  const auto get = [&](const char* note) { return test::now(store.others().get(note)); };
+  const auto put_if = [&](revision changed, const std::string& text) {
+    return test::now(store.others().put_if("n", changed, text));
+  };
+  EXPECT_FALSE(get("n"));
   const std::string text("any \0 bytes\xff", 12);
-  const std::optional<revision> written = store.put_if("n", 0, text);
+  const std::optional<revision> written = put_if(0, text);
   ASSERT_TRUE(written);
-  EXPECT_EQ(store.get("n")->text, text);
-  EXPECT_EQ(store.get("n")->changed, *written);
-  EXPECT_FALSE(store.put_if("n", 0, "another"));
-  EXPECT_FALSE(store.put_if("n", *written + 1, "another"));
-  EXPECT_TRUE(store.put_if("n", *written, "another"));
-  EXPECT_EQ(store.get("n")->text, "another");
-  EXPECT_THROW((void)store.get(""), std::invalid_argument);
+  EXPECT_EQ(get("n")->text, text);
+  EXPECT_EQ(get("n")->changed, *written);
+  EXPECT_FALSE(put_if(0, "another"));
+  EXPECT_FALSE(put_if(*written + 1, "another"));
+  EXPECT_TRUE(put_if(*written, "another"));
+  EXPECT_EQ(get("n")->text, "another");
+  EXPECT_THROW((void)get(""), std::invalid_argument);
   EXPECT_TRUE(carry_out(store, of, {}).what.seen->members.empty());
 }
 
@@ -236,17 +216,17 @@ TEST_F(EtcdStore, IsRefusedWithWrongOptions) {
                                 "http://u:p@a:1", "http://a:1?x"}) {
     etcd_store_options wrong = options();
     wrong.etcd.endpoints = {url};
-    EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument) << url;
+    EXPECT_THROW(etcd_store(test::loop(), wrong, heard().events()), std::invalid_argument) << url;
   }
   etcd_store_options wrong = options();
   wrong.etcd.password = "\xff";
-  EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument);
+  EXPECT_THROW(etcd_store(test::loop(), wrong, heard().events()), std::invalid_argument);
   wrong = options();
   wrong.place.address = "here";
-  EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument);
+  EXPECT_THROW(etcd_store(test::loop(), wrong, heard().events()), std::invalid_argument);
   wrong = options();
   wrong.self = 0;
-  EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument);
+  EXPECT_THROW(etcd_store(test::loop(), wrong, heard().events()), std::invalid_argument);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ class EtcdTls : public testing::Test {
     etcd_options options = server->options();
     options.tls = tls;
     try {
-      (void)etcd_client(options, "d").ping();
+      etcd_client client(test::loop(), options, "d");
+      (void)test::now(client.ping());
       return "";
     } catch (const etcd_error& e) {
       EXPECT_NE(e.request(), fate::refused);
@@ -58,8 +59,8 @@ class EtcdTls : public testing::Test {
 TEST_F(EtcdTls, KnowsBothSides) {
   EXPECT_EQ(error_with({files.authority, files.certificate, files.key}), "");
   const transaction writes{{}, {{{key_kind::beat, 1}, beat_value{}}}, {}};
-  EXPECT_TRUE(
-      etcd_client(server->options(), "d").carry_out(writes, 1, {"a:1", "a"}).what.succeeded);
+  etcd_client client(test::loop(), server->options(), "d");
+  EXPECT_TRUE(test::now(client.carry_out(writes, 1, {"a:1", "a"})).what.succeeded);
 
   // The server's certificate is of no authority that the client knows.
   EXPECT_SAYS(error_with({other.authority, files.certificate, files.key}), "certificate");

@@ -1,7 +1,6 @@
 // etcd with users and passwords.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -21,7 +20,8 @@ std::string token_in(const std::string& reply) {
 
 std::string refusal_with(const etcd_options& options) {
   try {
-    (void)etcd_client(options, "d").read_view();
+    etcd_client client(test::loop(), options, "d");
+    (void)test::now(client.read_view());
     return "";
   } catch (const etcd_error& e) {
     EXPECT_EQ(e.request(), fate::refused);
@@ -36,9 +36,9 @@ class EtcdUsers : public test::WithEtcd {
     test::WithEtcd::SetUp();
     if (IsSkipped() || is_set_up) return;
     is_set_up = true;
-    before_users = std::make_unique<etcd_client>(options("agent", "good"), "d");
-    (void)before_users->read_view();
-    EXPECT_FALSE(before_users->has_authentication());
+    before_users = std::make_unique<etcd_client>(loop_before, options("agent", "good"), "d");
+    (void)wait_for(loop_before, before_users->read_view());
+    EXPECT_FALSE(wait_for(loop_before, before_users->has_authentication()));
     const domain_keys names("d");
     for (const char* const user : {"root", "agent", "nobody"})
       server().post("/v3/auth/user/add",
@@ -68,20 +68,21 @@ class EtcdUsers : public test::WithEtcd {
 
   inline static bool is_set_up = false;
   /// A client that has met etcd without users.
+  inline static asio::io_context loop_before;
   inline static std::unique_ptr<etcd_client> before_users;
 };
 
 TEST_F(EtcdUsers, NoticesThatAuthenticationIsSwitchedOn) {
-  EXPECT_TRUE(before_users->has_authentication());
-  EXPECT_GT(before_users->read_view()->keys.at, 0);
+  EXPECT_TRUE(wait_for(loop_before, before_users->has_authentication()));
+  EXPECT_GT(wait_for(loop_before, before_users->read_view())->keys.at, 0);
 }
 
 TEST_F(EtcdUsers, LetsInWithTheRightPassword) {
-  etcd_client client(options("agent", "good"), "d");
+  etcd_client client(test::loop(), options("agent", "good"), "d");
   const transaction writes{{}, {{{key_kind::beat, 1}, beat_value{}}}, {}};
-  EXPECT_TRUE(client.carry_out(writes, 1, {"a:1", "a"}).what.succeeded);
-  EXPECT_TRUE(client.has_authentication());
-  EXPECT_NE(client.ping().version, "");
+  EXPECT_TRUE(test::now(client.carry_out(writes, 1, {"a:1", "a"})).what.succeeded);
+  EXPECT_TRUE(test::now(client.has_authentication()));
+  EXPECT_NE(test::now(client.ping()).version, "");
 }
 
 TEST_F(EtcdUsers, RefusesTheWrongPassword) {
@@ -103,24 +104,25 @@ TEST_F(EtcdUsers, RefusesAUserWhoMayNot) {
 }
 
 TEST_F(EtcdUsers, RenewsATokenThatIsRefused) {
-  etcd_client client(options("agent", "good"), "d");
-  (void)client.read_view();
+  etcd_client client(test::loop(), options("agent", "good"), "d");
+  (void)test::now(client.read_view());
   // Tokens end with the authentication that gave them.
   const std::string root =
       token_in(server().post("/v3/auth/authenticate", R"({"name":"root","password":"good"})"));
   server().post("/v3/auth/disable", "{}", root);
   server().post("/v3/auth/enable", "{}");
   const transaction writes{{}, {{{key_kind::beat, 1}, beat_value{}}}, {}};
-  EXPECT_TRUE(client.carry_out(writes, 1, {"a:1", "a"}).what.succeeded);
+  EXPECT_TRUE(test::now(client.carry_out(writes, 1, {"a:1", "a"})).what.succeeded);
 }
 
 TEST_F(EtcdUsers, WatchesAsAUser) {
-  std::atomic<int> hints = 0;
-  const etcd_watch watch(options("agent", "good"), domain_keys("d"), [&] { ++hints; });
+  int hints = 0;
+  const etcd_watch watch(test::loop(), options("agent", "good"), domain_keys("d"),
+                         [&] { ++hints; });
   ASSERT_TRUE(test::comes_true([&] { return hints == 1; }));
-  etcd_client client(options("agent", "good"), "d");
+  etcd_client client(test::loop(), options("agent", "good"), "d");
   const transaction writes{{}, {{{key_kind::beat, 1}, beat_value{7, {}}}}, {}};
-  (void)client.carry_out(writes, 1, {"a:1", "a"});
+  (void)test::now(client.carry_out(writes, 1, {"a:1", "a"}));
   EXPECT_TRUE(test::comes_true([&] { return hints == 2; }));
 }
 
