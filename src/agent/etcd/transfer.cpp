@@ -6,16 +6,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cstring>
-#include <map>
 #include <new>
 #include <optional>
 #include <stdexcept>
 
+#include "agent/etcd/curl_loop.hpp"
 #include "base/descriptor.hpp"
 
 namespace lockflight::cluster {
@@ -77,11 +76,6 @@ curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
   return fd;
 }
 
-void set_up_libcurl() {
-  static const CURLcode result = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (result != CURLE_OK) throw std::runtime_error("libcurl cannot be set up");
-}
-
 /// The end of an error about certificates: the option of the agent that mends it; empty if nobody
 /// can tell which.
 std::string advice_on(const std::string& error, const tls_files& files) {
@@ -98,29 +92,17 @@ std::string advice_on(const std::string& error, const tls_files& files) {
 
 }  // namespace
 
-/// libcurl's handles of one client, driven by the event loop as curl_multi_socket_action(3) says:
-/// libcurl tells which sockets it waits for and until when, and is told when one of them is ready
-/// or the time is over.
-class http_client::transfers : public std::enable_shared_from_this<http_client::transfers> {
+/// libcurl's handles of one client.
+class http_client::transfers {
  public:
-  explicit transfers(asio::io_context& io) : io_(io), timer_(io), news_(io) {
-    set_up_libcurl();
-    multi_ = curl_multi_init();
-    easy_ = curl_easy_init();
-    if (multi_ == nullptr || easy_ == nullptr) throw std::bad_alloc();
-    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 4L);
-    curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &transfers::wait_for_socket);
-    curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-    curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &transfers::wait_for_time);
-    curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  explicit transfers(asio::io_context& io)
+      : loop_(curl_loop::make(io, [this] { look(); })), news_(io), easy_(curl_easy_init()) {
+    if (easy_ == nullptr) throw std::bad_alloc();
+    curl_multi_setopt(loop_->multi(), CURLMOPT_MAXCONNECTS, 4L);
   }
   transfers(const transfers&) = delete;
   transfers& operator=(const transfers&) = delete;
-  ~transfers() {
-    sockets_.clear();
-    curl_easy_cleanup(easy_);
-    curl_multi_cleanup(multi_);
-  }
+  ~transfers() { curl_easy_cleanup(easy_); }
 
   /// The handle of the request in progress.
   [[nodiscard]] CURL* easy() const { return easy_; }
@@ -129,11 +111,11 @@ class http_client::transfers : public std::enable_shared_from_this<http_client::
    public:
     explicit work(std::shared_ptr<transfers> of) : of_(std::move(of)) {
       of_->result_.reset();
-      curl_multi_add_handle(of_->multi_, of_->easy_);
+      curl_multi_add_handle(of_->loop_->multi(), of_->easy_);
     }
     work(const work&) = delete;
     work& operator=(const work&) = delete;
-    ~work() { curl_multi_remove_handle(of_->multi_, of_->easy_); }
+    ~work() { curl_multi_remove_handle(of_->loop_->multi(), of_->easy_); }
 
    private:
     std::shared_ptr<transfers> of_;
@@ -143,105 +125,23 @@ class http_client::transfers : public std::enable_shared_from_this<http_client::
   [[nodiscard]] asio::awaitable<std::string> end_of(const exchange& of);
 
  private:
-  /// A socket of libcurl's, which closes it.
-  struct socket {
-    socket(asio::io_context& io, curl_socket_t is) : watched(io, is) {}
-    ~socket() { forget(); }
-    socket(const socket&) = delete;
-    socket& operator=(const socket&) = delete;
-
-    /// No wait goes on, and libcurl may close the socket.
-    void forget() {
-      if (watched.is_open()) watched.release();
-    }
-
-    asio::posix::stream_descriptor watched;
-    bool is_waited_for[2] = {false, false};  // [to read, to write]
-    int wanted = CURL_POLL_NONE;
-  };
-
-  static int wait_for_socket(CURL*, curl_socket_t is, int wanted, void* self, void*);
-  static int wait_for_time(CURLM*, long ms, void* self);
-  void wait(curl_socket_t is, const std::shared_ptr<socket>& on);
-  void act(curl_socket_t is, int how);
+  /// Notes the end of the request, and has its coroutine look again.
+  void look() {
+    int left = 0;
+    if (const CURLMsg* const done = curl_multi_info_read(loop_->multi(), &left))
+      result_ = done->data.result;
+    news_.cancel();
+  }
   [[nodiscard]] std::string text_of(CURLcode result) const {
     return error_[0] != '\0' ? error_ : curl_easy_strerror(result);
   }
 
-  asio::io_context& io_;
-  asio::steady_timer timer_;  // libcurl's
-  asio::steady_timer news_;   // of the request: cancelled when there is some
-  std::map<curl_socket_t, std::shared_ptr<socket>> sockets_;
-  CURLM* multi_ = nullptr;
-  CURL* easy_ = nullptr;
+  std::shared_ptr<curl_loop> loop_;
+  asio::steady_timer news_;  // the coroutine waits for it: cancelled when there is some
+  CURL* easy_;
   std::optional<CURLcode> result_;  // of the request, when it has ended
   char error_[CURL_ERROR_SIZE] = {};
 };
-
-// ---- the event loop ----
-
-int http_client::transfers::wait_for_socket(CURL*, curl_socket_t is, int wanted, void* self,
-                                            void*) {
-  transfers& all = *static_cast<transfers*>(self);
-  if (wanted == CURL_POLL_REMOVE) {
-    if (const auto at = all.sockets_.find(is); at != all.sockets_.end()) at->second->forget();
-    all.sockets_.erase(is);
-    return 0;
-  }
-  std::shared_ptr<socket>& at = all.sockets_[is];
-  if (!at) at = std::make_shared<socket>(all.io_, is);
-  at->wanted = wanted;
-  all.wait(is, at);
-  return 0;
-}
-
-int http_client::transfers::wait_for_time(CURLM*, long ms, void* self) {
-  transfers& all = *static_cast<transfers*>(self);
-  all.timer_.cancel();
-  if (ms < 0) return 0;
-  all.timer_.expires_after(std::chrono::milliseconds(ms));
-  all.timer_.async_wait([weak = all.weak_from_this()](const asio::error_code& error) {
-    if (const auto alive = weak.lock(); alive && !error) alive->act(CURL_SOCKET_TIMEOUT, 0);
-  });
-  return 0;
-}
-
-/// Waits for what libcurl wants of the socket, and goes on as long as libcurl wants it.
-void http_client::transfers::wait(curl_socket_t is, const std::shared_ptr<socket>& on) {
-  using asio::posix::stream_descriptor;
-  struct direction {
-    stream_descriptor::wait_type type;
-    int poll;
-    int ready;
-  };
-  constexpr direction directions[] = {
-      {stream_descriptor::wait_read, CURL_POLL_IN, CURL_CSELECT_IN},
-      {stream_descriptor::wait_write, CURL_POLL_OUT, CURL_CSELECT_OUT}};
-  for (std::size_t i = 0; i < std::size(directions); ++i) {
-    const direction& each = directions[i];
-    if ((on->wanted & each.poll) == 0 || std::exchange(on->is_waited_for[i], true)) continue;
-    on->watched.async_wait(
-        each.type, [weak = weak_from_this(), on, is, each, i](const asio::error_code& error) {
-          on->is_waited_for[i] = false;
-          const auto alive = weak.lock();
-          if (!alive || error || (on->wanted & each.poll) == 0) return;
-          alive->act(is, each.ready);
-          // The number may be that of another socket by now.
-          const auto at = alive->sockets_.find(is);
-          if (at != alive->sockets_.end() && at->second == on) alive->wait(is, on);
-        });
-  }
-}
-
-void http_client::transfers::act(curl_socket_t is, int how) {
-  int running = 0;
-  if (curl_multi_socket_action(multi_, is, how, &running) != CURLM_OK) result_ = CURLE_FAILED_INIT;
-  int left = 0;
-  if (const CURLMsg* const done = curl_multi_info_read(multi_, &left)) result_ = done->data.result;
-  news_.cancel();
-}
-
-// ---- a request ----
 
 void http_client::transfers::set_up(const tls_files& files, exchange& of,
                                     const curl_slist* headers) {
