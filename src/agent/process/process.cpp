@@ -31,7 +31,7 @@ void agent_process::run() {
   handle([](agent& a, instant now, effects& out) { a.start(now, out); });
   start_links();
   start_bell();
-  start_questions();
+  start_answers();
   store_->begin_watch();
   each_second();
   log_.info("started", "the agent runs",
@@ -66,12 +66,12 @@ void agent_process::handle(Event event) {
                     : "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()},
                  {"advertises", place_.address},
-                 {"not_heard_by", hosts_that_miss(words_.self())}});
+                 {"not_heard_by", members_.hosts_that_miss(words_.self())}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
     if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
-    log_.info(
-        "epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),
-        {{"members", view_ && view_->keys.epoch ? view_->keys.epoch->what.members.size() : 0}});
+    log_.info("epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),
+              {{"members",
+                members_ && members_->keys.epoch ? members_->keys.epoch->what.members.size() : 0}});
   } catch (const clock_failure& e) {
     distrust_clock(e.what());
   } catch (const std::exception& e) {
@@ -151,8 +151,7 @@ void agent_process::answered(std::uint64_t number, const answer& what,
   } catch (const std::exception& e) {
     return end_with(e.what());
   }
-  if (!view_ || view->keys.at >= view_->keys.at) {
-    view_ = view;
+  if (members_.learn(view)) {
     // The peers are set before messages that follow from the answer are sent: messages queued for
     // an agent that has ended must not reach the next agent of its host.
     std::vector<peer> peers;
@@ -169,8 +168,8 @@ void agent_process::answered(std::uint64_t number, const answer& what,
 
 /// Warns once in each of the last epochs.
 void agent_process::warn_of_last_epochs() {
-  if (!view_->keys.epoch) return;
-  const epoch_number number = view_->keys.epoch->what.number;
+  if (!members_->keys.epoch) return;
+  const epoch_number number = members_->keys.epoch->what.number;
   const epoch_number left = last_epoch - number;
   if (left >= few_epochs || warned_of_epoch_ == number) return;
   warned_of_epoch_ = number;
@@ -218,6 +217,41 @@ void agent_process::rung(const std::string& name) {
 void agent_process::ring_if_missed() {
   if (words_.take_missed_rings())
     for (const std::string& name : words_.names()) rung(name);
+}
+
+// ---- each second ----
+
+/// Looks after the files and sockets that other programs may remove, and reports.
+void agent_process::each_second() {
+  constexpr auto period = std::chrono::seconds(1);
+  reports_->write_metrics();
+  if (core_->epoch() == 0) notify_service_manager(extends_start);
+  if (!file_->is_current()) return end_with(file_->place().path + ": has been removed");
+  try {
+    make_sockets_again();
+  } catch (const domain_error& e) {
+    return end_with(e.what());
+  }
+  reports_->warn_of_namesakes();
+  status_timer_.expires_after(period);
+  status_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) each_second();
+  });
+}
+
+/// A program that cleans up old files may have removed the sockets beside the domain file. Then
+/// nobody could ring, and waiters would wait for ever.
+void agent_process::make_sockets_again() {
+  const auto is_missing = [](const std::string& path) {
+    return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  };
+  if (is_missing(detail::question_path_of(*file_))) answers_->listen_again();
+  if (is_missing(detail::bell_path_of(*file_))) {
+    bell_.close();
+    start_bell();
+    log_.warn("bell", detail::bell_path_of(*file_) + ": has been removed, and is made anew");
+  }
+  ring_if_missed();
 }
 
 // ---- the end ----

@@ -12,10 +12,8 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,11 +22,12 @@
 #include "agent/host/domain_words.hpp"
 #include "agent/host/host_locks.hpp"
 #include "agent/link/links.hpp"
+#include "agent/process/answers.hpp"
 #include "agent/process/clock_watch.hpp"
 #include "agent/process/journal.hpp"
-#include "agent/process/questions.hpp"
+#include "agent/process/known_members.hpp"
+#include "agent/process/reports.hpp"
 #include "agent/process/start_signals.hpp"
-#include "agent/process/status.hpp"
 #include "agent/process/store_identity.hpp"
 #include "agent/process/ttl_note.hpp"
 #include "cluster/core/agent.hpp"
@@ -81,6 +80,7 @@ class agent_process {
   void require_ttl_of_holders(std::chrono::milliseconds agreed) const;
   void await_other_clock();
   void start_links();
+  void start_answers();
   void start_bell();
   void check_endpoints();
   void check_identity(const etcd_view& view);
@@ -100,30 +100,14 @@ class agent_process {
   void read_rings();
   void rung(const std::string& name);
   void ring_if_missed();
+  void each_second();
+  void make_sockets_again();
   void await_signals();
   void make_way();
   void retire();
   void distrust_clock(const std::string& why);
   void end_with(const std::string& why);
   void end();
-
-  // ---- what it is asked (process_questions.cpp) ----
-  void start_questions();
-  void answer_question(const std::vector<std::string>& question, questions::reply to);
-  void gather_uses(const std::vector<std::string>& question, questions::reply to);
-  void answer_about_work(const std::vector<std::string>& question, questions::reply to);
-  [[nodiscard]] std::string asked(const std::string& line);
-  void told(member_id by, std::uint64_t number, const std::string& lines);
-  void finish_gathering(std::uint64_t number);
-  [[nodiscard]] std::string host_of(member_id id) const;
-  [[nodiscard]] std::vector<std::string> hosts_that_miss(member_id id) const;
-
-  // ---- what it says (process_status.cpp) ----
-  void each_second();
-  void warn_of_namesakes();
-  void write_metrics();
-  void make_sockets_again();
-  [[nodiscard]] agent_status status_now();
 
   const agent_options options_;
   const journal& log_;
@@ -140,25 +124,12 @@ class agent_process {
   timing times_;
   member_place place_;
   std::optional<agent> core_;
-  std::shared_ptr<const etcd_view> view_;
+  known_members members_;
   std::string etcd_trouble_;
-  agent_status counts_;  // its counters, and how many names there are
-  std::uint64_t counted_at_ = ~std::uint64_t{0};
-  /// Answers of other agents to one question.
-  struct gathering {
-    questions::reply to;
-    std::set<member_id> awaited;
-    std::vector<std::string> silent;  // hosts
-    std::string lines;
-    std::optional<asio::steady_timer> timer;
-  };
-  std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
-  std::uint64_t questions_asked_ = 0;
+  agent_counts counts_;
   clock_watch clock_;
   std::optional<std::string> failure_;
   bool retires_ = false;
-  bool has_metrics_ = true;        // the file could be written the last time
-  std::set<member_id> namesakes_;  // hosts of this one's name, about which the log has a warning
 
   // The callbacks of the objects below use the objects above.
   asio::steady_timer timer_{io_};
@@ -169,11 +140,11 @@ class agent_process {
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};
   asio::posix::stream_descriptor bell_{io_};
-  std::optional<questions> questions_;
   std::optional<links> links_;
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;
-  in_turn notes_{io_};  // requests to etcd about the notes of names
+  std::optional<reports> reports_;
+  std::optional<answers> answers_;
 };
 
 }  // namespace lockflight::cluster

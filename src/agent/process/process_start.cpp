@@ -197,9 +197,9 @@ void agent_process::start_links() {
   calls.heard = [this](member_id from) {
     handle([&](agent& a, instant now, effects& out) { a.heard(now, from, out); });
   };
-  calls.asked = [this](member_id, const std::string& what) { return asked(what); };
+  calls.asked = [this](member_id, const std::string& what) { return answers_->asked(what); };
   calls.told = [this](member_id by, std::uint64_t number, const std::string& what) {
-    told(by, number, what);
+    answers_->told(by, number, what);
   };
   calls.trouble = [this](member_id about, const std::string& what) {
     journal::fields who;
@@ -207,6 +207,18 @@ void agent_process::start_links() {
     log_.warn("link", what, who);
   };
   links_.emplace(io_, std::move(made), std::move(calls));
+}
+
+void agent_process::start_answers() {
+  reports_.emplace(report_sources{options_.domain, place_.host, options_.metrics_file, *file_,
+                                  *core_, times_, words_, members_, *links_, etcd_trouble_, counts_,
+                                  log_});
+  const auto end_doubt = [this] {
+    handle([](agent& a, instant now, effects& out) { a.end_doubt(now, out); });
+  };
+  answers_.emplace(io_,
+                   answer_sources{*file_, place_.host, members_, *links_, store_->others(), log_,
+                                  [this] { return json_text_of(reports_->status()); }, end_doubt});
 }
 
 void agent_process::start_bell() {

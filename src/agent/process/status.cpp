@@ -40,11 +40,11 @@ json json_of(const agent_status& what) {
           {"at_home", what.at_home},
           {"in_doubt", what.in_doubt},
           {"etcd_trouble", what.etcd_trouble},
-          {"messages_sent", what.messages_sent},
-          {"messages_received", what.messages_received},
-          {"transactions", what.transactions},
-          {"revocations", what.revocations},
-          {"rings", what.rings},
+          {"messages_sent", what.counts.messages_sent},
+          {"messages_received", what.counts.messages_received},
+          {"transactions", what.counts.transactions},
+          {"revocations", what.counts.revocations},
+          {"rings", what.counts.rings},
           {"members", std::move(members)}};
 }
 
@@ -81,11 +81,11 @@ agent_status status_from(const json& from) {
   from.at("at_home").get_to(what.at_home);
   from.at("in_doubt").get_to(what.in_doubt);
   from.at("etcd_trouble").get_to(what.etcd_trouble);
-  from.at("messages_sent").get_to(what.messages_sent);
-  from.at("messages_received").get_to(what.messages_received);
-  from.at("transactions").get_to(what.transactions);
-  from.at("revocations").get_to(what.revocations);
-  from.at("rings").get_to(what.rings);
+  from.at("messages_sent").get_to(what.counts.messages_sent);
+  from.at("messages_received").get_to(what.counts.messages_received);
+  from.at("transactions").get_to(what.counts.transactions);
+  from.at("revocations").get_to(what.counts.revocations);
+  from.at("rings").get_to(what.counts.rings);
   for (const json& each : from.at("members")) what.members.push_back(member_from(each));
   return what;
 }
@@ -128,14 +128,15 @@ std::string metrics_text_of(const agent_status& what) {
   add("lockflight_agent_owned", gauge, "Names that this host owns.", what.owned);
   add("lockflight_agent_at_home", gauge, "Names that this host keeps the record of.", what.at_home);
   add("lockflight_agent_messages_sent_total", counter, "Messages to other agents.",
-      what.messages_sent);
+      what.counts.messages_sent);
   add("lockflight_agent_messages_received_total", counter, "Messages from other agents.",
-      what.messages_received);
-  add("lockflight_agent_transactions_total", counter, "Requests to etcd.", what.transactions);
+      what.counts.messages_received);
+  add("lockflight_agent_transactions_total", counter, "Requests to etcd.",
+      what.counts.transactions);
   add("lockflight_agent_revocations_total", counter, "Names that other hosts asked for.",
-      what.revocations);
+      what.counts.revocations);
   add("lockflight_agent_rings_total", counter, "Times that a client of this host asked for a name.",
-      what.rings);
+      what.counts.rings);
   made.family("lockflight_agent_round_trip_seconds", gauge,
               "Median of the last pings of a member.");
   for (const member_status& each : what.members)

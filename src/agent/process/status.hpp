@@ -24,6 +24,12 @@ struct member_status {
   std::vector<std::string> cannot_hear;  ///< hosts that it misses, as its beat says
 };
 
+/// What has happened since the agent started.
+struct agent_counts {
+  std::uint64_t messages_sent = 0, messages_received = 0;
+  std::uint64_t transactions = 0, revocations = 0, rings = 0;
+};
+
 struct agent_status {
   std::string domain;
   bool answers = true;  ///< false: the agent does not say this, and what follows is not known
@@ -45,10 +51,7 @@ struct agent_status {
   std::uint64_t in_doubt = 0;
   std::string etcd_trouble;  ///< empty: none
   std::vector<member_status> members;
-
-  // Since the agent started.
-  std::uint64_t messages_sent = 0, messages_received = 0;
-  std::uint64_t transactions = 0, revocations = 0, rings = 0;
+  agent_counts counts;
 };
 
 [[nodiscard]] std::string json_text_of(const agent_status& what);

@@ -1,10 +1,11 @@
-// The answers of an agent to programs of its host, and to other agents.
+#include "agent/process/answers.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "agent/host/uses.hpp"
-#include "agent/process/process.hpp"
+#include "agent/process/journal.hpp"
 #include "base/number.hpp"
 #include "domain/cluster/elsewhere.hpp"
 
@@ -74,20 +75,21 @@ constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
 
 }  // namespace
 
-void agent_process::start_questions() {
-  questions_.emplace(io_, *file_,
-                     [this](const std::vector<std::string>& question, questions::reply to) {
-                       answer_question(question, std::move(to));
-                     });
-}
+answers::answers(asio::io_context& io, answer_sources from)
+    : io_(io),
+      from_(std::move(from)),
+      questions_(io, from_.file,
+                 [this](const std::vector<std::string>& question, questions::reply to) {
+                   answer(question, std::move(to));
+                 }) {}
 
-void agent_process::answer_question(const std::vector<std::string>& question, questions::reply to) {
+void answers::answer(const std::vector<std::string>& question, questions::reply to) {
   if (question[0] == detail::status_question)
-    return to(detail::line_of({question[0], json_text_of(status_now())}) +
+    return to(detail::line_of({question[0], from_.status()}) +
               detail::line_of({std::string(detail::end_of_answer)}));
   if (question[0] == detail::end_doubt_question) {
-    log_.info("consistent", "somebody says that names of lost hosts are not half done");
-    handle([](agent& a, instant now, effects& out) { a.end_doubt(now, out); });
+    from_.log.info("consistent", "somebody says that names of lost hosts are not half done");
+    from_.end_doubt();
     return to(detail::line_of({std::string(detail::end_of_answer)}));
   }
   const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
@@ -99,19 +101,19 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
 }
 
 /// Asks the other hosts, which have as much time as the question says.
-void agent_process::gather_uses(const std::vector<std::string>& question, questions::reply to) {
+void answers::gather_uses(const std::vector<std::string>& question, questions::reply to) {
   constexpr std::size_t with_time = 3;
   const auto ms = question.size() == with_time ? read_number<std::uint32_t>(question[2])
                                                : std::optional<std::uint32_t>();
-  const std::uint64_t number = ++questions_asked_;
+  const std::uint64_t number = ++asked_;
   gathering& here = gatherings_[number];
   here.to = std::move(to);
-  if (!view_) here.silent.emplace_back(domain_elsewhere::every_host);
-  for (const peer_status& each : links_->status())
-    if (links_->ask(each.who.id, number, detail::line_of({question[0], question[1]})))
+  if (!from_.members) here.silent.emplace_back(domain_elsewhere::every_host);
+  for (const peer_status& each : from_.others.status())
+    if (from_.others.ask(each.who.id, number, detail::line_of({question[0], question[1]})))
       here.awaited.insert(each.who.id);
     else
-      here.silent.push_back(host_of(each.who.id));
+      here.silent.push_back(from_.members.host_of(each.who.id));
   here.timer.emplace(io_, ms ? std::min(std::chrono::milliseconds(*ms), peers_answer_within)
                              : peers_answer_within);
   here.timer->async_wait([this, number](const asio::error_code& error) {
@@ -122,12 +124,11 @@ void agent_process::gather_uses(const std::vector<std::string>& question, questi
 
 /// The note that the work of a name is done is in etcd, so that it survives all hosts. A question
 /// that has waited for longer than its client does is dropped.
-void agent_process::answer_about_work(const std::vector<std::string>& question,
-                                      questions::reply to) {
+void answers::answer_about_work(const std::vector<std::string>& question, questions::reply to) {
   const auto begun = std::chrono::steady_clock::now();
   notes_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
     if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) co_return;
-    const work_answer found = co_await ask_about_work(store_->others(), question);
+    const work_answer found = co_await ask_about_work(from_.etcd, question);
     to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
        detail::line_of(
            {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
@@ -135,58 +136,42 @@ void agent_process::answer_about_work(const std::vector<std::string>& question,
 }
 
 /// By another agent.
-std::string agent_process::asked(const std::string& line) {
+std::string answers::asked(const std::string& line) {
   const auto questions = detail::fields_of(line);
   if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
     return detail::line_of({"unknown"});
   try {
-    std::string lines = detail::lines_of(
-        uses_here(domain::attach(file_->name(), file_->options().mode, file_->options().group),
-                  place_.host, questions[0][1], uses_most));
+    std::string lines = detail::lines_of(uses_here(
+        domain::attach(from_.file.name(), from_.file.options().mode, from_.file.options().group),
+        from_.host, questions[0][1], uses_most));
     if (lines.size() > told_most) lines.resize(lines.rfind('\n', told_most) + 1);
     return lines;
   } catch (const domain_error& e) {
-    log_.warn("uses", e.what());
+    from_.log.warn("uses", e.what());
     return detail::line_of({std::string(failed)});
   }
 }
 
-void agent_process::told(member_id by, std::uint64_t number, const std::string& lines) {
+void answers::told(member_id by, std::uint64_t number, const std::string& lines) {
   const auto at = gatherings_.find(number);
   if (at == gatherings_.end() || at->second.awaited.erase(by) == 0) return;
   // Without descriptors, for example: as if it had not answered, and not as if nobody held a lock.
   if (lines == detail::line_of({std::string(failed)}))
-    at->second.silent.push_back(host_of(by));
+    at->second.silent.push_back(from_.members.host_of(by));
   else
     at->second.lines += lines;
   if (at->second.awaited.empty()) finish_gathering(number);
 }
 
-void agent_process::finish_gathering(std::uint64_t number) {
+void answers::finish_gathering(std::uint64_t number) {
   const auto at = gatherings_.find(number);
   if (at == gatherings_.end()) return;
   gathering done = std::move(at->second);
   gatherings_.erase(at);
   std::vector<std::string> last{std::string(detail::end_of_answer)};
   last.insert(last.end(), done.silent.begin(), done.silent.end());
-  for (const member_id each : done.awaited) last.push_back(host_of(each));
+  for (const member_id each : done.awaited) last.push_back(from_.members.host_of(each));
   done.to(done.lines + detail::line_of(last));
-}
-
-std::string agent_process::host_of(member_id id) const {
-  if (view_)
-    if (const auto found = view_->hosts.find(id); found != view_->hosts.end()) return found->second;
-  return text_of(id);
-}
-
-/// The hosts that say in etcd that they do not hear member `id`.
-std::vector<std::string> agent_process::hosts_that_miss(member_id id) const {
-  std::vector<std::string> all;
-  if (!view_) return all;
-  for (const auto& [by, keys] : view_->keys.members)
-    if (keys.beat && std::ranges::count(keys.beat->what.missing, id) > 0)
-      all.push_back(host_of(by));
-  return all;
 }
 
 }  // namespace lockflight::cluster
