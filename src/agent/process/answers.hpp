@@ -21,7 +21,7 @@
 
 namespace lockflight::cluster {
 
-/// What an agent answers from.
+/// The sources of an agent's answers.
 struct answer_sources {
   const detail::domain_file& file;
   const std::string& host;  ///< this one's name

@@ -14,7 +14,7 @@
 
 namespace lockflight::cluster {
 
-/// What an agent reports about.
+/// The parts of an agent that its reports are about.
 struct report_sources {
   const std::string& domain;
   const std::string& host;          ///< this one's name

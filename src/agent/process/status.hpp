@@ -24,7 +24,7 @@ struct member_status {
   std::vector<std::string> cannot_hear;  ///< hosts that it misses, as its beat says
 };
 
-/// What has happened since the agent started.
+/// Counters of events since the agent started.
 struct agent_counts {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t transactions = 0, revocations = 0, rings = 0;
