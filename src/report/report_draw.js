@@ -75,6 +75,7 @@
 
   const within = (min, max, digits, step = 1) => {
     const found = [];
+    if (!(min > 0) || !Number.isFinite(max)) return found;
     for (let e = Math.floor(Math.log10(min)); 10 ** e <= max; ++e) {
       if (e % step !== 0) continue;
       found.push(...digits.map((digit) => Number(`${digit}e${e}`))
