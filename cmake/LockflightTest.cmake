@@ -14,9 +14,9 @@
 #   A ctest entry that passes when the command exits with 0, and with SAYS also prints a line that
 #   is that extended regular expression (tests/support/says).
 #
-# lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
-#   Passes when FILE does not compile and the compiler's first error matches REGEX. The build compiles
-#   FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
+# lockflight_compile_fail_test(NAME FILE REGEX [STANDARD STANDARD] [LABELS LABEL...])
+#   Passes when FILE does not compile and the compiler's first error matches REGEX; if that is a list,
+#   later errors have to match the rest of it, in that order. The build compiles FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
 #   meant.
 #
 # lockflight_launched_tests(NAME SOURCES FILE...)
@@ -331,12 +331,17 @@ function(lockflight_compile_fail_test name file regex)
   if(NOT arg_STANDARD)
     set(arg_STANDARD c++20)
   endif()
+  set(every_error "")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    set(every_error -ferror-limit=0)
+  endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
   lockflight_put_off(NAMES ${name} OUT put_off)
   add_test(NAME ${name}
     COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
             "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}" "-DREGEX=${regex}"
             "-DSTANDARD=${arg_STANDARD}"
+            "-DEVERY_ERROR=${every_error}"
             -P "${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake")
   lockflight_test_properties(${name} "${arg_LABELS}" "" "")
   add_library(${name}_positive_control OBJECT "${file}")

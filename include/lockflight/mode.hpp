@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "lockflight/rma/cxx20.hpp"
+
 namespace lockflight {
 
 /// How a lock is held, or is wanted; no acquire takes `none`. A greater mode includes the smaller

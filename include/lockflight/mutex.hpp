@@ -21,9 +21,6 @@ template <rma::port Port>
 class mutex : public lock::created<lock::flight<Port>, Port>, public timed_names<mutex<Port>> {
  public:
   using lock::created<lock::flight<Port>, Port>::created;
-  // A copy that is made while the lock is held would release it once more.
-  mutex(const mutex&) = delete;
-  mutex& operator=(const mutex&) = delete;
 };
 
 template <rma::port Port, class... More>

@@ -19,9 +19,6 @@ class shared_mutex : public lock::created<lock::flight_rw<Port>, Port>,
                      public shared_timed_names<shared_mutex<Port>> {
  public:
   using lock::created<lock::flight_rw<Port>, Port>::created;
-  // A copy that is made while the lock is held would release it once more.
-  shared_mutex(const shared_mutex&) = delete;
-  shared_mutex& operator=(const shared_mutex&) = delete;
 };
 
 template <rma::port Port, class... More>

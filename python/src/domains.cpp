@@ -1,6 +1,7 @@
 #include "domains.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -148,6 +149,7 @@ void add_domains(nb::module_& to) {
       },
       without());
   to.def("list", &domain::list, without());
+  to.def("warning_before_open", &domain::warning_before_open, without());
 }
 
 }  // namespace lockflight::python

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "errors.hpp"
 #include "handle_object.hpp"
@@ -13,28 +14,37 @@ namespace nb = nanobind;
 namespace lockflight::python {
 namespace {
 
-/// The limit that `timeout` of an acquire stands for, as threading.Lock has it; without one
-/// `otherwise`.
-limit limit_of(bool blocking, nb::handle timeout, limit otherwise) {
-  double seconds = -1;
-  if (timeout.is_valid() && !timeout.is_none()) {
-    seconds = PyFloat_AsDouble(timeout.ptr());
-    if (seconds == -1 && PyErr_Occurred()) {
-      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
-      PyErr_Clear();
-      refuse(PyExc_TypeError, "timeout " + std::string(nb::repr(timeout).c_str()) +
-                                  " (accepted: a number of seconds, or -1 to wait for ever)");
-    }
-  }
-  if (seconds == -1)
-    return !blocking ? limit::at_once() : timeout.is_valid() ? limit::for_ever() : otherwise;
-  const auto refuse_number = [&](const char* accepted) {
-    refuse(PyExc_ValueError,
-           "timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")");
+constexpr double for_ever_s = -1;
+
+/// The seconds that a caller gives: a number from 0 to 9e9, or -1 if that is to mean for ever.
+double seconds_from(const char* name, nb::handle given, bool may_be_for_ever) {
+  const auto refused = [&](PyObject* type) {
+    refuse(type, std::string(name) + " " + nb::repr(given).c_str() +
+                     " (accepted: 0 to 9e9 seconds" +
+                     (may_be_for_ever ? ", or -1 to wait for ever)" : ")"));
   };
-  if (!blocking) refuse_number("none with blocking=False");
+  const double seconds = PyFloat_AsDouble(given.ptr());
+  if (seconds == -1 && PyErr_Occurred() != nullptr) {
+    const bool is_no_number = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+    if (!is_no_number && PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    refused(is_no_number ? PyExc_TypeError : PyExc_ValueError);
+  }
   constexpr double most = 9e9;
-  if (!(seconds >= 0) || seconds > most) refuse_number("0 to 9e9 seconds, or -1 to wait for ever");
+  const bool is_time = seconds >= 0 && seconds <= most;  // false for NaN
+  if (!is_time && !(may_be_for_ever && seconds == for_ever_s)) refused(PyExc_ValueError);
+  return seconds;
+}
+
+/// The limit that the arguments of an acquire stand for, as threading.Lock has them; `otherwise`
+/// if there is no `timeout`.
+limit limit_of(bool blocking, nb::handle timeout, limit otherwise) {
+  if (!timeout.is_valid()) return blocking ? otherwise : limit::at_once();
+  const double seconds = timeout.is_none() ? for_ever_s : seconds_from("timeout", timeout, true);
+  if (seconds == for_ever_s) return blocking ? limit::for_ever() : limit::at_once();
+  if (!blocking)
+    refuse(PyExc_ValueError, "timeout " + std::string(nb::repr(timeout).c_str()) +
+                                 " (accepted: none with blocking=False)");
   return limit::of_ns(static_cast<std::uint64_t>(std::ceil(seconds * 1e9)));
 }
 
@@ -99,12 +109,26 @@ PyObject* call_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   });
 }
 
+/// A method of the Handle without arguments.
+template <auto Method>
+PyObject* call(PyObject* self, PyObject*) {
+  return with(self, [](const handle_object& of) -> nb::object {
+    if constexpr (std::is_void_v<decltype((of.*Method)())>) {
+      (of.*Method)();
+      return nb::none();
+    } else {
+      return nb::cast((of.*Method)());
+    }
+  });
+}
+
 /// A table of CPython has functions of several types.
 template <class Function>
 PyCFunction method(Function* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
+// The public methods. Each text begins with the signature that help() and inspect show.
 PyMethodDef methods[] = {
     {"acquire", method(&call_acquire<mode::none>), METH_VARARGS | METH_KEYWORDS,
      "acquire($self, /, blocking=True, timeout=-1)\n--\n\n"
@@ -116,8 +140,26 @@ PyMethodDef methods[] = {
      "readers."},
     {"release_shared", method(&call_release<mode::shared>), METH_NOARGS,
      "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
-    {"__enter__", method(&call_enter), METH_NOARGS, nullptr},
-    {"__exit__", method(&call_exit), METH_FASTCALL, nullptr},
+    {"__enter__", method(&call_enter), METH_NOARGS,
+     "__enter__($self, /)\n--\n\nAcquires, and returns what `as` gets, which is the lock. After "
+     "within() it raises\nNotAcquired if the lock is not free in time."},
+    {"__exit__", method(&call_exit), METH_FASTCALL,
+     "__exit__($self, kind, value, traceback, /)\n--\n\nReleases what __enter__ has acquired."},
+    {"mark_consistent", method(&call<&handle_object::mark_consistent>), METH_NOARGS,
+     "mark_consistent($self, /)\n--\n\n"
+     "For a holder that was told of a death (owner_died) and has repaired what the lock "
+     "guards:\nlater holders are not told. DomainError if this thread does not hold it alone."},
+    {"locked", method(&call<&handle_object::locked>), METH_NOARGS,
+     "locked($self, /)\n--\n\nWhether anybody holds the lock now, as threading.Lock has it."},
+    {"still_valid", method(&call<&handle_object::still_valid>), METH_NOARGS,
+     "still_valid($self, /)\n--\n\n"
+     "Whether others still find the lock of this holder: not once its domain has been "
+     "removed,\nor after a loss in the domain of a cluster."},
+    {"valid_for", method(&call<&handle_object::valid_for>), METH_NOARGS,
+     "valid_for($self, /)\n--\n\n"
+     "For how many seconds this holder is certainly alone, if its host does not hear from the "
+     "cluster again.\n\n0.0 if it is lost, or this thread does not hold; math.inf in the "
+     "domain of one machine. While the\nhost is a member, the time grows again and again."},
     {nullptr, nullptr, 0, nullptr}};
 
 const PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
@@ -156,6 +198,13 @@ nb::object attempt(const handle_object& of) {
 }  // namespace
 
 void add_handle(nb::module_& to) {
+  to.def(
+      "checked_seconds",
+      [](const nb::object& seconds) {
+        seconds_from("seconds", seconds, false);
+        return seconds;
+      },
+      nb::arg("seconds").none());
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
@@ -182,20 +231,6 @@ void add_handle(nb::module_& to) {
       .def("_acquire_unless", &acquire_unless)
       .def("_attempt", &attempt)
       .def("_abandon", &handle_object::abandon)
-      .def(
-          "mark_consistent", &handle_object::mark_consistent,
-          "For a holder that was told of a death (owner_died) and has repaired what the lock "
-          "guards:\nlater holders are not told. DomainError if this thread does not hold it alone.")
-      .def("locked", &handle_object::locked,
-           "Whether anybody holds the lock now, as threading.Lock has it.")
-      .def("still_valid", &handle_object::still_valid,
-           "Whether others still find the lock of this holder: not once its domain has been "
-           "removed,\nor after a loss in the domain of a cluster.")
-      .def(
-          "valid_for", &handle_object::valid_for,
-          "For how many seconds this holder is certainly alone, if its host does not hear from the "
-          "cluster again.\n\n0.0 if it is lost, or this thread does not hold; math.inf in the "
-          "domain of one machine. While the\nhost is a member, the time grows again and again.")
       .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")
       .def_prop_ro("lost", &handle_object::lost,
                    "Whether this thread holds the lock and may not be alone any more, because its "
@@ -208,10 +243,13 @@ void add_handle(nb::module_& to) {
           "token", &handle_object::token,
           "A number that is greater at each exclusive acquire of the name, so that a store "
           "can refuse an\nolder holder: for the thread that holds it.")
-      .def_prop_ro("unit", [](const handle_object& self) -> nb::object {
-        if (self.unit() < 0) return nb::none();
-        return nb::int_(self.unit());
-      });
+      .def_prop_ro(
+          "unit",
+          [](const handle_object& self) -> nb::object {
+            if (self.unit() < 0) return nb::none();
+            return nb::int_(self.unit());
+          },
+          "Of a semaphore: the number of the unit that this thread holds, or None.");
 }
 
 }  // namespace lockflight::python

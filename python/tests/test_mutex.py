@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_timeouts_that_are_refused(domain, timeout):
 
 def test_timeouts_of_other_types(domain):
     mutex = Mutex("a", domain=domain)
-    with pytest.raises(TypeError, match=r"timeout '1' \(accepted: a number of seconds"):
+    with pytest.raises(TypeError, match=r"timeout '1' \(accepted: 0 to 9e9 seconds"):
         mutex.acquire(timeout="1")
     with pytest.raises(ValueError, match=r"timeout 1 \(accepted: none with blocking=False"):
         mutex.acquire(False, 1)
@@ -202,6 +203,25 @@ def test_the_domain_of_a_cluster_needs_its_agent():
     for bad in ("etcd:", "etcd:.a", "etcd:a:b", "zk:a", "etcd:" + 65 * "a"):
         with pytest.raises(ValueError, match="'etcd:' before them"):
             Mutex("a", domain=bad)
+
+
+@pytest.mark.parametrize("make", [lockflight.Domain, lambda name: Mutex("a", domain=name)])
+def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make):
+    own = lockflight.Domain(domain).path
+    lockflight.Domain.remove(domain)
+    of_cluster = own.replace(domain, f"etcd:{domain}")
+    os.makedirs(os.path.dirname(own), mode=0o700, exist_ok=True)
+    os.close(os.open(of_cluster, os.O_CREAT, 0o600))
+    try:
+        text = f"lockflight makes domain '{domain}', .*; that of the cluster is 'etcd:{domain}'"
+        with pytest.warns(UserWarning, match=text) as warned:
+            make(domain)
+        assert [each.filename for each in warned] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            make(domain)
+    finally:
+        os.unlink(of_cluster)
 
 
 def test_all_who_use_a_name_agree_on_its_kind(domain):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from conftest import Elsewhere
-from lockflight import Mutex, NotAcquired, Semaphore
+from lockflight import Mutex, NotAcquired, Semaphore, SharedMutex, all_of
 
 
 def test_a_free_lock(domain):
@@ -45,6 +45,15 @@ def test_a_semaphore(domain):
         assert [each.unit for each in error.value.holders] in ([0, 1], [1, 0])
     with s.within(5):
         assert s.unit == 0
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.5, float("nan"), float("inf"), 1e10, 10**400, None, "5"])
+def test_times_that_are_refused(domain, seconds):
+    shared = SharedMutex("a", domain=domain)
+    error = ValueError if isinstance(seconds, (int, float)) else TypeError
+    for way in (shared, shared.shared(), shared.within(1), Semaphore("s", 2, domain), all_of(shared)):
+        with pytest.raises(error, match=r"^seconds .* \(accepted: 0 to 9e9 seconds\)$"):
+            way.within(seconds)
 
 
 def wait_for(name, domain):

@@ -88,7 +88,7 @@ std::string write_trace(std::ofstream& out, const job& what, const run_results& 
     of_rank.push_back(events);
     if (events.empty()) continue;
     start_ns = std::min(start_ns, events.front().at_ns);
-    if (events.size() < results.trace_room(r).size()) continue;
+    if (results.of(r).trace_dropped == 0) continue;
     ++full;
     first_end_ns = std::min(first_end_ns, events.back().at_ns);
   }

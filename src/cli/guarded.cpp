@@ -127,15 +127,6 @@ std::string_view program_of(const guarded_command& what) {
   return path.substr(path.rfind('/') + 1);
 }
 
-/// Says once, when the run makes a domain of this machine, that a cluster has one of that name.
-void say_if_cluster_has(const domain_name& named) {
-  if (named.name == default_domain || named.name.starts_with("etcd:")) return;
-  if (!domain::owners_of(named.name).empty() || domain::owners_of("etcd:" + named.name).empty())
-    return;
-  say("makes domain '" + named.name +
-      "', which is of this machine alone; that of the cluster is '" + "etcd:" + named.name + "'");
-}
-
 // ---- until it has the lock ----
 
 /// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
@@ -487,7 +478,8 @@ int guarded_run::give_up(outcome how) {
 
 int run_guarded(const guarded_command& what) {
   show_process_as(program_of(what));
-  say_if_cluster_has(what.in);
+  if (const auto warning = domain::warning_before_open(what.in.name); !warning.empty())
+    say(warning);
   if (!what.inherits) return guarded_run(what, nullptr).run();
   return run_inherited(
       [&](inheritance& inheritors) { return guarded_run(what, &inheritors).run(); });

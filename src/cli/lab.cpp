@@ -6,11 +6,10 @@
 
 #include "tool/agent_command.hpp"
 #include "tool/siblings.hpp"
+#include "tool/tool.hpp"
 
 namespace lockflight::cli {
 namespace {
-
-constexpr int environment_failed = 3;
 
 /// lockflight.mpich has a lab of its own, lockflight-lab.mpich.
 tool::sibling the_lab() {
@@ -23,14 +22,14 @@ int become_lab(char* const* argv) {
   const std::string why = the_lab().become(argv);
   std::fputs(fmt::format("lockflight: this command is one of the lab, and {}\n", why).c_str(),
              stderr);
-  return environment_failed;
+  return tool::environment_failed;
 }
 
 int become_agent(char* const* argv) {
   const std::string why = tool::sibling(tool::agent_program).become(argv);
   std::fputs(fmt::format("lockflight: agents are a program of their own, and {}\n", why).c_str(),
              stderr);
-  return environment_failed;
+  return tool::environment_failed;
 }
 
 int become_lab(std::vector<std::string> words) {

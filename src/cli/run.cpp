@@ -20,6 +20,13 @@ constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
 
+// The meaning of options of flock(1) that a run does not need.
+constexpr const char* holds_alone = "nothing; a run without --shared holds the lock alone";
+constexpr const char* keeps_with_inherit = "nothing; COMMAND keeps the lock only with --inherit";
+constexpr const char* is_free_at_the_end = "nothing; the lock is free when COMMAND has ended";
+constexpr const char* is_a_child =
+    "nothing; COMMAND is a process of its own, and the run holds the lock until it has ended";
+
 /// Refuses options about the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,
                     std::initializer_list<const char*> others) {
@@ -263,17 +270,23 @@ command run_command() {
       // The options of flock(1).
       .options_elsewhere = {{"-n", "--nonblock"},
                             {"--nb", "--nonblock"},
-                            {"-w", "--timeout S"},
-                            {"--wait", "--timeout S"},
+                            {"-w", "--timeout S", "S"},
+                            {"--wait", "--timeout S", "S"},
                             {"-s", "--shared"},
-                            {"-x", "nothing; a run without --shared holds the lock alone"},
-                            {"-e", "nothing; a run without --shared holds the lock alone"},
-                            {"--exclusive", "nothing; a run without --shared holds the lock alone"},
-                            {"-c", "-- sh -c 'WORDS'"},
-                            {"--command", "-- sh -c 'WORDS'"},
-                            {"-o", "nothing; COMMAND keeps the lock only with --inherit"},
-                            {"--close", "nothing; COMMAND keeps the lock only with --inherit"},
-                            {"-u", "nothing; the lock is free when COMMAND has ended"}},
+                            {"-x", holds_alone},
+                            {"-e", holds_alone},
+                            {"--exclusive", holds_alone},
+                            {"-c", "-- sh -c 'WORDS'", "WORDS"},
+                            {"--command", "-- sh -c 'WORDS'", "WORDS"},
+                            {"-o", keeps_with_inherit},
+                            {"--close", keeps_with_inherit},
+                            {"-u", is_free_at_the_end},
+                            {"--unlock", is_free_at_the_end},
+                            {"-F", is_a_child},
+                            {"--no-fork", is_a_child},
+                            {"-v", "--verbose"},
+                            {"-V", "'lockflight --version'"},
+                            {"--version", "'lockflight --version'"}},
       .examples =
           {{"lockflight run backup -- rsync -a /srv /mnt/backup", "run one backup at a time"},
            {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",

@@ -79,7 +79,8 @@ int run_who(const arguments& given, console& out) {
     for (const lock_circle& each : circles)
       out.line(out.paint(style::bad, "They wait in a circle: " + circle_text(each)));
   }
-  return found.users.empty() ? 1 : 0;
+  if (!found.users.empty()) return 0;
+  return silent.empty() ? 1 : environment_failed;
 }
 
 }  // namespace
@@ -122,9 +123,11 @@ command who_command() {
                    {"lockflight who backup --json | jq '.holders[].pid'",
                     "print only the processes that hold it"}},
       .exit_codes = {{0, "somebody holds the lock or waits for it"},
-                     {1, "nobody does, as far as the hosts that answer know"},
+                     {1, "nobody does"},
                      {2, "bad usage or input; one line on standard error says what is accepted"},
-                     {3, "the environment failed"}},
+                     {3,
+                      "the environment failed; or nobody does as far as is known, but a host of "
+                      "the cluster, or the agent of this one, does not answer"}},
       .run = run_who,
   };
 }

@@ -54,6 +54,8 @@ std::string handoffs_per_op(const json& run) {
   return levels.empty() ? none : joined(levels, "/");
 }
 
+double throughput(const json& run) { return run.at("throughput_ops_s").get<double>(); }
+
 std::string fairness(const json& value) {
   return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : none;
 }
@@ -132,40 +134,84 @@ struct groups {
   }
 };
 
-std::vector<table_column> columns_for(const std::vector<setting>& varying, bool parameters_differ) {
-  std::vector<table_column> columns{{.title = "lock", .numeric = false}};
-  for (const setting& s : varying)
+/// A result: a column of the table.
+struct result {
+  enum class painted { never, if_best, if_broken };
+
+  const char* title;
+  int importance;
+  std::string (*of)(const json& run);
+  bool of_locks = false;  ///< left out of a table of runs without locks
+  painted when = painted::never;
+};
+
+const result results[] = {
+    {"ops/s", 0, [](const json& r) { return scaled(throughput(r)); }, false,
+     result::painted::if_best},
+    {"mean µs", 0, [](const json& r) { return latency(r, "mean"); }},
+    {"p50 µs", 5, [](const json& r) { return latency(r, "p50"); }},
+    {"p99 µs", 6, [](const json& r) { return latency(r, "p99"); }},
+    {"max µs", 3, [](const json& r) { return latency(r, "max"); }},
+    {"net/op", 4, network_per_op},
+    {"handoffs/op", 1, handoffs_per_op, true},
+    {"fairness", 2, [](const json& r) { return fairness(r.at("fairness_jain")); }, true},
+    {"wait µs", 3, [](const json& r) { return number(r.at("max_wait_us")); }, true},
+    {"violations", 0, [](const json& r) { return r.at("violations").dump(); }, true,
+     result::painted::if_broken},
+};
+
+/// The columns and the kinds of rows of a table.
+struct layout {
+  bool has_locks = false;
+  bool parameters_differ = false;
+  std::vector<setting> varying;
+
+  [[nodiscard]] bool shows(const result& what) const { return has_locks || !what.of_locks; }
+};
+
+layout layout_for(const json& runs) {
+  layout of;
+  of.has_locks = std::any_of(runs.begin(), runs.end(), report::has_lock);
+  for (const setting& s : settings)
+    if (differs(runs, s)) of.varying.push_back(s);
+  std::map<std::string, std::string> parameters_of;
+  for (const json& run : runs) {
+    const auto [at, is_new] = parameters_of.emplace(text(run.at("lock")), parameters(run));
+    of.parameters_differ = of.parameters_differ || at->second != parameters(run);
+  }
+  return of;
+}
+
+/// The runs without a share of writers, if none of them is of a reader-writer lock.
+json without_idle_settings(json runs) {
+  if (std::none_of(runs.begin(), runs.end(), [](const json& r) { return r.at("kind") == "rw"; }))
+    for (json& run : runs) run["writers"] = nullptr;
+  return runs;
+}
+
+std::vector<table_column> columns_for(const layout& of) {
+  std::vector<table_column> columns{
+      {.title = of.has_locks ? "lock" : "measured", .numeric = false}};
+  for (const setting& s : of.varying)
     columns.push_back({.title = s.title, .numeric = s.numeric, .importance = s.importance});
-  for (const auto& [title, importance] : {std::pair{"ops/s", 0},
-                                          {"mean µs", 0},
-                                          {"p50 µs", 5},
-                                          {"p99 µs", 6},
-                                          {"max µs", 3},
-                                          {"net/op", 4},
-                                          {"handoffs/op", 1},
-                                          {"fairness", 2},
-                                          {"wait µs", 3},
-                                          {"violations", 0}})
-    columns.push_back({.title = title, .importance = importance});
-  if (parameters_differ)
+  for (const result& what : results)
+    if (of.shows(what)) columns.push_back({.title = what.title, .importance = what.importance});
+  if (of.parameters_differ)
     columns.push_back({.title = "parameters", .numeric = false, .importance = 1});
   return columns;
 }
 
-std::vector<table_cell> row_for(const json& run, const std::vector<setting>& varying,
-                                bool parameters_differ, bool best) {
-  const auto violations = run.at("violations").get<std::uint64_t>();
-  std::vector<table_cell> row{{text(run.at("lock")), best ? style::good : style::plain}};
-  for (const setting& s : varying) row.push_back({s.of(run)});
-  row.push_back(
-      {scaled(run.at("throughput_ops_s").get<double>()), best ? style::good : style::plain});
-  for (const char* which : {"mean", "p50", "p99", "max"}) row.push_back({latency(run, which)});
-  row.push_back({network_per_op(run)});
-  row.push_back({handoffs_per_op(run)});
-  row.push_back({fairness(run.at("fairness_jain"))});
-  row.push_back({number(run.at("max_wait_us"))});
-  row.push_back({std::to_string(violations), violations == 0 ? style::plain : style::bad});
-  if (parameters_differ) row.push_back({parameters(run)});
+std::vector<table_cell> row_for(const json& run, const layout& of, bool best) {
+  const bool is_broken = run.at("violations").get<std::uint64_t>() > 0;
+  const auto look = [&](result::painted when) {
+    if (when == result::painted::if_best && best) return style::good;
+    return when == result::painted::if_broken && is_broken ? style::bad : style::plain;
+  };
+  std::vector<table_cell> row{{text(run.at("lock")), look(result::painted::if_best)}};
+  for (const setting& s : of.varying) row.push_back({s.of(run)});
+  for (const result& what : results)
+    if (of.shows(what)) row.push_back({what.of(run), look(what.when)});
+  if (of.parameters_differ) row.push_back({parameters(run)});
   return row;
 }
 
@@ -189,40 +235,31 @@ void print_hosts(console& out, const json& hosts) {
   out.line(fmt::format("{} hosts ({})", hosts.size(), joined(all, "; ")));
 }
 
-double throughput(const json& run) { return run.at("throughput_ops_s").get<double>(); }
-
 }  // namespace
 
 void print_bench(console& out, const json& bench) {
-  const json& runs = bench.at("runs");
+  const json runs = without_idle_settings(bench.at("runs"));
   if (runs.empty()) return out.line("no runs");
-  std::vector<setting> varying;
-  for (const setting& s : settings)
-    if (differs(runs, s)) varying.push_back(s);
-  std::map<std::string, std::string> parameters_of;
-  bool parameters_differ = false;
-  for (const json& run : runs) {
-    const auto [at, is_new] = parameters_of.emplace(text(run.at("lock")), parameters(run));
-    parameters_differ = parameters_differ || at->second != parameters(run);
-  }
+  const layout shown = layout_for(runs);
   out.line(out.paint(style::heading, common_settings(runs)));
   if (const auto hosts = bench.find("hosts"); hosts != bench.end()) print_hosts(out, *hosts);
   out.line();
-  table t(columns_for(varying, parameters_differ));
+  table t(columns_for(shown));
   const groups by_setting(runs);
   for (const auto& group : by_setting.all) {
     if (&group != &by_setting.all.front()) t.add_gap();
     double best = 0;
     for (const json& run : group) best = std::max(best, throughput(run));
     for (const json& run : group)
-      t.add_row(
-          row_for(run, varying, parameters_differ, group.size() > 1 && throughput(run) == best));
+      t.add_row(row_for(run, shown, group.size() > 1 && throughput(run) == best));
   }
   const std::vector<std::string> left_out = t.print(out);
   out.line();
   if (const std::string what = report::unwitnessed_in(bench); !what.empty()) out.line(what);
   for (const std::string& loss : report::losses_in(bench)) out.line(out.paint(style::bad, loss));
-  out.line("Latency is one acquire plus one release; net/op counts its network operations.");
+  out.line(
+      fmt::format("Latency is that of {}; net/op counts its network operations.",
+                  shown.has_locks ? "one acquire plus one release" : "one operation or iteration"));
   if (!left_out.empty())
     out.line(
         fmt::format("No room here for: {}. --json and --html have everything.", joined(left_out)));

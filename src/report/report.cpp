@@ -53,13 +53,38 @@ std::string rank_range(const json& runs) {
                      rounded(static_cast<double>(*counts.rbegin())));
 }
 
+/// The runs of which `is_meant` is true.
+template <class IsMeant>
+json runs_that(const json& runs, IsMeant is_meant) {
+  json out = json::array();
+  for (const json& run : runs)
+    if (is_meant(run)) out.push_back(run);
+  return out;
+}
+
+/// "6 locks", "7 operations of the fabric", "a stencil without a lock".
+std::string measured(const json& runs) {
+  const auto of_workload = [&](std::string_view name) {
+    return distinct(
+        runs_that(runs,
+                  [&](const json& run) { return !has_lock(run) && run.at("workload") == name; }),
+        "lock");
+  };
+  std::vector<std::string> parts;
+  if (const auto locks = distinct(runs_that(runs, has_lock), "lock"); !locks.empty())
+    parts.push_back(counted(locks.size(), "lock", "locks"));
+  if (const auto some = of_workload("primitive"); !some.empty())
+    parts.push_back(counted(some.size(), "operation", "operations") + " of the fabric");
+  if (!of_workload("stencil").empty()) parts.emplace_back("a stencil without a lock");
+  return listed(parts);
+}
+
 /// "6 locks on 1 to 64 ranks over sim (cray-xc30): workloads ecsb and warb, 60 runs".
 std::string summary(const json& runs) {
   if (runs.empty()) return "Nothing was run.";
-  const auto locks = distinct(runs, "lock");
   const auto machines = distinct(runs, "machine");
   const auto workloads = distinct(runs, "workload");
-  std::string out = counted(locks.size(), "lock", "locks");
+  std::string out = measured(runs);
   out += fmt::format(" on {} over {}", rank_range(runs), listed(distinct(runs, "fabric")));
   if (!machines.empty()) out += fmt::format(" ({})", listed(machines));
   out += fmt::format("; {} {}; {}", workloads.size() == 1 ? "workload" : "workloads",
@@ -67,8 +92,11 @@ std::string summary(const json& runs) {
   return out;
 }
 
-std::string verdict(const json& runs) {
-  if (runs.empty()) return banner("none", "–", "No runs.", "This document holds no measurement.");
+std::string verdict(const json& all) {
+  if (all.empty()) return banner("none", "–", "No runs.", "This document holds no measurement.");
+  const json runs = runs_that(all, has_lock);
+  if (runs.empty())
+    return banner("none", "–", "No lock was run.", "There is no mutual exclusion to check.");
   double seen = 0;
   std::size_t broken = 0;
   std::size_t empty = 0;
@@ -138,19 +166,28 @@ void add_facts(const json& host, const std::string& prefix, std::string& out) {
   for (const auto& [name, value] : host.items()) {
     if (value.is_object()) {
       add_facts(value, prefix + name + " ", out);
-    } else if (!value.is_null() && !(prefix.empty() && name == "date")) {
+    } else if (!value.is_null() && name != "date") {
       out += fact(prefix + name, plain(value));
     }
   }
 }
 
 std::string host_facts(const json& bench) {
-  const json& host = bench.at("host");
+  json host = bench.at("host");
+  const json& runs = bench.at("runs");
   std::string out;
   if (const auto date = host.find("date"); date != host.end() && !date->is_null()) {
     out += fact("date", plain(*date));
   }
-  add_facts(host, "", out);
+  if (const auto machines = distinct(runs, "machine"); !machines.empty())
+    out += fact("simulated machine", listed(machines));
+  const bool is_simulated =
+      !runs.empty() && std::all_of(runs.begin(), runs.end(),
+                                   [](const json& run) { return run.at("fabric") == "sim"; });
+  // The time of a simulation is not that of the host's clock.
+  if (is_simulated)
+    for (const char* const of_clock : {"clock", "clock_read_ns"}) host.erase(of_clock);
+  add_facts(host, is_simulated ? "simulated on: " : "", out);
   if (const auto hosts = bench.find("hosts"); hosts != bench.end())
     for (const json& one : *hosts)
       out += fact(plain(one.at("name")),
@@ -204,7 +241,7 @@ std::string render_html(const json& bench, const std::vector<std::string>& own_l
   values["summary"] = escape_html(what);
   values["verdict"] = verdict(runs) + losses(bench) + unwitnessed(bench);
   values["facts"] = host_facts(bench);
-  values["table_head"] = table_head();
+  values["table_head"] = table_head(runs);
   values["table_body"] = table_body(runs, own_locks);
   values["terms"] = table_terms();
   values["own_note"] = own_note(runs, own_locks);

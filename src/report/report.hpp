@@ -27,6 +27,9 @@ nlohmann::json parse_file(const std::string& path);
 /// and has the right type. Other fields are allowed.
 void validate(const nlohmann::json& bench);
 
+/// False for a run of a workload without a lock, such as `primitive`.
+[[nodiscard]] inline bool has_lock(const nlohmann::json& run) { return run.at("kind") != "none"; }
+
 /// For each run that lost ranks, a sentence that names them.
 std::vector<std::string> losses_in(const nlohmann::json& bench);
 

@@ -113,6 +113,8 @@
     return [...lf.side_toggle(group, [["read", "write"], ["local", "remote"]]), form];
   }
 
+  const sentence = (words) => words[0].toUpperCase() + words.slice(1);
+
   const nic_part = ([key, label]) => ({ key, label, color: (theme) => theme.read(`--op-${key}`),
     get: (run) => run.fabric_ops.nic[key] });
   const cpu_part = ([key, label]) => ({ key, label, color: (theme) => theme.read(`--cpu-${key}`),
@@ -139,13 +141,13 @@
   };
 
   const per_operation = (group) =>
-    (group.rounds ? "Rank 0's in a round, by kind" : "Per acquire plus release, by kind");
+    (group.rounds ? "Rank 0's in a round, by kind" : `In ${lf.operation(group)}, by kind`);
 
-  const operations_axis = (group) =>
-    (group.rounds ? "operations of a round" : "operations per acquire + release");
+  const operations_axis = (group) => (!group.has_lock ? "operations"
+    : `operations of ${group.rounds ? "a round" : lf.operation(group)}`);
 
   const latency_chart = { id: "latency", title: "Latency", wide: 5,
-    what: (group, pick) => (lf.timed(group) || "One acquire plus one release") +
+    what: (group, pick) => (lf.timed(group) || sentence(lf.operation(group))) +
       (pick.form === "boxes" ? ": quartiles, the mark and the number are the median, the line ends at p99" : ""),
     has: (group) => all_runs(group).some((run) => lf.distribution(run, "all").length),
     toggles: latency_toggles, build: latency };
@@ -164,7 +166,16 @@
         { what: "CPU operations", format: lf.rounded, least: true }) },
   ];
 
-  // These charts compare ranks, so they have no meaning if one rank alone is timed.
+  // What the two ranks of a handoff share at each level.
+  function shared_at_levels(group) {
+    const shared = ["the two ranks share the machine alone", "an element of it"];
+    const said = level_parts(group)
+      .map((_, i) => `at level ${i + 1} ${shared[i] || "a part of that one"}`);
+    return said.length > 1 ? `: ${said.join(", ")}` : "";
+  }
+
+  // These charts are about locks, and compare ranks: they have no meaning without a lock, or if one
+  // rank alone is timed.
   const rank_charts = [
     { id: "fairness", title: "Fairness", wide: 4,
       what: "Jain's index of the ranks' operations: 1 if all ranks did as many, 1/ranks if one " +
@@ -176,15 +187,35 @@
       toggles: (group) => [scale_toggle(all_runs(group).map((run) => run.max_wait_us))],
       build: (view) => simple_bars(view, (run) => run.max_wait_us, "", view.pick.scale === "log",
         { what: "Longest wait", format: lf.duration, room: 62, least: true }) },
-    { id: "handoffs", title: "Handoffs", what: "Share of acquires served by one, per level",
-      wide: 4, has: (group) => occurring(group, level_parts(group)).length > 0,
+    { id: "handoffs", title: "Handoffs", wide: 4,
+      what: (group) => `Share of acquires served by one${shared_at_levels(group)}`,
+      has: (group) => occurring(group, level_parts(group)).length > 0,
       parts: (group) => occurring(group, level_parts(group)),
       build: (view) => stacked(view, view.parts, "",
         { what: "Handoffs per acquire", format: lf.percent, axis_format: lf.percent }) },
   ];
 
-  lf.charts_of = (group) => [
+  // Gives each card its columns, of 12, so that the cards of a row fill it.
+  function laid_out(charts) {
+    const rows = [];
+    for (const { wide, ...chart } of charts) {
+      const row = rows[rows.length - 1];
+      if (row && row.free >= wide) {
+        row.cards.push({ ...chart, wide });
+        row.free -= wide;
+      }
+      else rows.push({ cards: [{ ...chart, wide }], free: 12 - wide });
+    }
+    for (const row of rows) {
+      for (; row.free > 0; --row.free) {
+        row.cards.reduce((least, card) => (card.wide < least.wide ? card : least)).wide += 1;
+      }
+    }
+    return rows.flatMap(({ cards }) => cards);
+  }
+
+  lf.charts_of = (group) => laid_out([
     lf.ranks_chart(group), latency_chart, ...lf.over_charts(group), ...operations_charts,
-    ...(group.rounds ? [] : rank_charts),
-  ].filter((chart) => chart.has(group));
+    ...(group.rounds || !group.has_lock ? [] : rank_charts),
+  ].filter((chart) => chart.has(group)));
 })(lockflight);

@@ -27,6 +27,8 @@ const lockflight = {};
       "Writers insert random keys into rank 0's part of the table, readers look them up."],
     "dht-writer": ["Distributed hash table, one writer",
       "Rank 0 writes and releases while all others wait as readers."],
+    primitive: ["Operations of the fabric",
+      "Rank 0 repeats one operation on a rank of another node; there is no lock."],
     stencil: ["Stencil without a lock",
       "Each rank waits for its neighbours' flags in each iteration; there is no lock."],
   };
@@ -110,7 +112,11 @@ const lockflight = {};
   lf.timed = (group) => (group.rounds ? in_rounds[group.name] : null);
 
   // These measure a latency; the others a throughput.
-  const about_latency = new Set(["lb", "mix", ...Object.keys(in_rounds)]);
+  const about_latency = new Set(["lb", "mix", "primitive", ...Object.keys(in_rounds)]);
+
+  // One operation of a group, for the captions; workloads without a lock have others.
+  const one_operation = { primitive: "one operation", stencil: "one iteration" };
+  lf.operation = (group) => one_operation[group.name] || "one acquire plus one release";
 
   const varies = (values) => new Set(values).size > 1;
 
@@ -210,6 +216,7 @@ const lockflight = {};
       about: lf.workload(first.workload)[1],
       facts: facts_of(runs, pickers, rounds),
       rounds,
+      has_lock: runs.some((run) => run.kind !== "none"),
       measure: about_latency.has(first.workload) ? "p50" : "rate",
       series,
       pickers,

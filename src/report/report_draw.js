@@ -73,25 +73,44 @@
     return made;
   }
 
-  // As many ticks on a logarithmic axis as there is room for: 1, 2 and 5 of a long decade, powers
-  // of ten of a short one, and not all of them where decades are very short.
-  function log_ticks(format) {
-    return function (value) {
-      const exponent = Math.floor(Math.log10(value) + 1e-9);
-      const digit = Math.round(value / 10 ** exponent);
-      if (Math.abs(value / 10 ** exponent - digit) > 1e-6) return null;  // an end of the axis
-      const decades = Math.max(0.1, Math.log10(this.max / this.min));
-      const room = this.isHorizontal() ? this.width / decades / 60 : this.height / decades / 32;
-      const wanted = room > 3.5 ? [1, 2, 5] : room > 2 ? [1, 3] : [1];
-      const step = Math.ceil(1 / room);
-      return wanted.includes(digit) && exponent % step === 0 ? format(value) : null;
-    };
+  const within = (min, max, digits, step = 1) => {
+    const found = [];
+    if (!(min > 0) || !Number.isFinite(max)) return found;
+    for (let e = Math.floor(Math.log10(min)); 10 ** e <= max; ++e) {
+      if (e % step !== 0) continue;
+      found.push(...digits.map((digit) => Number(`${digit}e${e}`))
+        .filter((value) => value >= min * (1 - 1e-9) && value <= max * (1 + 1e-9)));
+    }
+    return found;
+  };
+
+  // The ticks of a logarithmic axis of so many pixels, each with `room` of them. They are 1, 2 and 5
+  // of a long decade, powers of ten of a short one, and not all of them where decades are very
+  // short. Two at least: else they are of all digits, or the ends of the axis.
+  function log_ticks(min, max, pixels, room) {
+    const decades = Math.log10(max / min);
+    const fit = (values) => values.every((value, i) =>
+      i === 0 || Math.log10(value / values[i - 1]) / decades * pixels >= room);
+    const step = Math.ceil(room * decades / pixels);
+    const digits = [1, 1.2, 1.5, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9];
+    const of_decades = [[1, 2, 5], [1, 3], [1]].map((some) => within(min, max, some))
+      .concat([within(min, max, [1], step)]);
+    const fine = within(min, max, digits);
+    return [...of_decades, fine, [fine[0], fine[fine.length - 1]], [min, max]]
+      .find((values) => new Set(values).size > 1 && fit(values)) || [min, max];
   }
 
   function value_axis(view, title, logarithmic, format, extra) {
     const base = axis(view.theme, title, extra);
-    base.ticks.callback = logarithmic ? log_ticks(format) : format;
+    base.ticks.callback = format;
     if (!logarithmic) base.ticks.maxTicksLimit = 7;
+    else {
+      base.ticks.autoSkip = false;
+      base.afterBuildTicks = (scale) => {
+        scale.ticks = (scale.isHorizontal() ? log_ticks(scale.min, scale.max, scale.width, 60)
+          : log_ticks(scale.min, scale.max, scale.height, 32)).map((value) => ({ value }));
+      };
+    }
     return { ...base, type: logarithmic ? "logarithmic" : "linear", beginAtZero: !logarithmic };
   }
 

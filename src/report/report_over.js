@@ -170,7 +170,7 @@
     return { title: title_of(view, {}, measure),
       ...simple_bars(view, measure.value, measure.axis, view.pick.scale === "log",
         { what: title_of(view, {}, measure), format: measure.text, axis_format: measure.tick,
-          least: measure.least }) };
+          room: 62, least: measure.least }) };
   }
 
   function over_toggles(group, x) {
@@ -188,15 +188,10 @@
   }
 
   lf.ranks_chart = (group) => ({
-    ...over_chart(group, ranks_axis(group), lf.timed(group) || "All ranks together"), wide: 7 });
+    ...over_chart(group, ranks_axis(group), lf.timed(group) ||
+      (group.name === "primitive" ? "Of rank 0" : "All ranks together")), wide: 7 });
 
   // ---- the charts that depend on what was varied ---------------------------------------------
-
-  // Two share a row; a last one has it for itself.
-  function laid_out(charts) {
-    return charts.map((chart, i) => ({ ...chart,
-      wide: i % 2 ? 5 : i + 1 === charts.length ? 12 : 7 }));
-  }
 
   lf.over_charts = function (group) {
     const what = lf.timed(group) || "By lock";
@@ -209,6 +204,7 @@
     const shown = axes.includes(contention_axis)
       ? axes.filter(({ id }) => id !== "over-locks") : axes;
     const charts = shown.map((x) => over_chart(group, x, what));
-    return laid_out(group.name === "mix" ? [lf.quartiles_chart, ...charts] : charts);
+    return [...(group.name === "mix" ? [lf.quartiles_chart] : []), ...charts]
+      .map((chart, i) => ({ ...chart, wide: i % 2 ? 5 : 7 }));
   };
 })(lockflight);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/report.hpp"
 #include "report/text.hpp"
 
 namespace lockflight::report {
@@ -98,12 +99,12 @@ const column columns[] = {
      [](const json& r) { return number_cell(r.at("procs"), rounded); }},
     {"Writers", "Fraction of operations that write; a mutex has no readers", true,
      [](const json& r) {
-       return r.at("kind") == "mutex" ? cell{"–", ""} : percent_cell(r.at("writers"));
+       return r.at("kind") == "rw" ? percent_cell(r.at("writers")) : cell{"–", ""};
      }},
     {"Ops/s", "Operations per second, all ranks together", true,
      [](const json& r) { return number_cell(r.at("throughput_ops_s"), scaled); }},
-    {"Mean µs", "Mean latency of one acquire plus one release", true,
-     [](const json& r) { return number_cell(latency(r, "mean"), rounded); }},
+    {"Mean µs", "Mean latency of one acquire plus one release, or of what is run without a lock",
+     true, [](const json& r) { return number_cell(latency(r, "mean"), rounded); }},
     {"p50 µs", "Median latency: half of the operations take no longer", true,
      [](const json& r) { return number_cell(latency(r, "p50"), rounded); }, true},
     {"p99 µs", "99th percentile of the latency: one operation in a hundred takes longer", true,
@@ -116,13 +117,18 @@ const column columns[] = {
      [](const json& r) { return number_cell(network_per_op(r), rounded); }, true},
     {"Jain",
      "Jain's index of fairness: 1 if all ranks did as many operations, 1/ranks if one did all",
-     true, [](const json& r) { return number_cell(r.at("fairness_jain"), rounded); }, true},
+     true,
+     [](const json& r) {
+       return number_cell(has_lock(r) ? r.at("fairness_jain") : json(), rounded);
+     },
+     true},
     {"Wait µs", "Longest wait of any rank for one acquire", true,
-     [](const json& r) { return number_cell(r.at("max_wait_us"), rounded); }, true},
+     [](const json& r) { return number_cell(has_lock(r) ? r.at("max_wait_us") : json(), rounded); },
+     true},
     {"Violations", "Broken mutual exclusion that the run itself saw", true,
-     [](const json& r) { return number_cell(r.at("violations"), rounded); }},
+     [](const json& r) { return number_cell(has_lock(r) ? r.at("violations") : json(), rounded); }},
     {"Kind", "Mutex or reader-writer lock", false,
-     [](const json& r) { return text_cell(r.at("kind")); }},
+     [](const json& r) { return text_cell(has_lock(r) ? r.at("kind") : json("no lock")); }},
     {"Fabric", "What the operations went over", false,
      [](const json& r) { return text_cell(r.at("fabric")); }},
     {"Machine", "Profile of the simulated machine", false,
@@ -174,9 +180,11 @@ std::string table_row(const json& run, bool is_own) {
 
 }  // namespace
 
-std::string table_head() {
+std::string table_head(const json& runs) {
   std::string out = "<tr>";
-  for (const column& c : columns) {
+  const bool has_locks = runs.empty() || std::any_of(runs.begin(), runs.end(), has_lock);
+  for (column c : columns) {
+    if (!has_locks && c.title == "Lock") c = {"Measured", "What was run", false, c.make};
     out += fmt::format(
         "<th scope=\"col\" class=\"{}\"><button type=\"button\" title=\"{}\">{}</button></th>",
         c.numeric ? "num" : "txt", escape_html(c.help), escape_html(c.title));

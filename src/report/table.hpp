@@ -8,9 +8,9 @@
 
 namespace lockflight::report {
 
-/// The head row and the body rows of the table; `runs` must be valid. In each workload the runs
-/// with the most ranks come first, and among those the fastest.
-std::string table_head();
+/// The head row and the body rows of the table of `runs`, which must be valid. In each workload the
+/// runs with the most ranks come first, and among those the fastest.
+std::string table_head(const nlohmann::json& runs);
 std::string table_body(const nlohmann::json& runs, const std::vector<std::string>& own_locks);
 
 /// The columns whose titles a reader may not know, each with what it means: the entries of a list.

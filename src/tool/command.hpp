@@ -68,6 +68,13 @@ class arguments {
   std::map<std::string, std::vector<std::string>> given_;
 };
 
+/// An option of another program that users may try here.
+struct option_elsewhere {
+  std::string name;        ///< "-w"
+  std::string meant;       ///< the words that mean it here: "--timeout S"
+  std::string value = {};  ///< its value in `meant`: "S"; empty: it takes none
+};
+
 /// An exit code and its meaning, for help and manual.
 struct exit_status {
   int code;
@@ -78,8 +85,7 @@ struct command {
   std::string name = {};                 ///< set by made()
   std::vector<std::string> description;  ///< paragraphs
   std::vector<option> options = {};
-  /// Options of another program that users may try here, and what is meant by each.
-  std::vector<std::pair<std::string, std::string>> options_elsewhere = {};
+  std::vector<option_elsewhere> options_elsewhere = {};
   /// The names that an option takes, if there is more to say; made for help alone: it may read
   /// files to know them.
   glossary (*terms)() = nullptr;

@@ -62,16 +62,48 @@ std::vector<std::string> visible_options(const command* of) {
   return names;
 }
 
+/// The meaning here of an option of another program, `name`; with its value, if `value` is not
+/// empty. Empty if the command does not know that option.
+option_elsewhere meaning_of(const command& of, const std::string& name, const std::string& value) {
+  option_elsewhere found;
+  for (const option_elsewhere& each : of.options_elsewhere)
+    if (each.name == name) found = each;
+  for (const option& own : of.options)  // beside others in one word
+    if (own.shorthand == name) found = {name, own.name + ' ' + own.value, own.value};
+  if (!found.value.empty() && !value.empty())
+    found.meant.replace(found.meant.rfind(found.value), found.value.size(), value);
+  return found;
+}
+
+/// The meaning here of a word that has options of another program, such as "--wait=5" and "-nw5".
+/// Empty if one of them is not known.
+std::string meaning_of_word(const command& of, const std::string& word) {
+  const std::size_t equals = std::min(word.find('='), word.size());
+  if (word.starts_with("--") || equals == 2)
+    return meaning_of(of, word.substr(0, equals), word.substr(std::min(equals + 1, word.size())))
+        .meant;
+  std::string all;
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const std::string name{'-', word[i]};
+    const option_elsewhere one = meaning_of(of, name, word.substr(i + 1));
+    if (one.meant.empty()) return "";
+    const bool is_last = !one.value.empty() || i + 1 == word.size();
+    if (all.empty() && is_last) return one.meant;
+    all += fmt::format("{}for {} {}", all.empty() ? "" : ", ", name, one.meant);
+    if (is_last) break;
+  }
+  return all;
+}
+
 /// The error for a word that CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const about& program, const command* of,
                      const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.size() < 2 || word.front() != '-') continue;
-    const std::string name = word.substr(0, word.find('='));
     if (of != nullptr)
-      for (const auto& [elsewhere, meant] : of->options_elsewhere)
-        if (name == elsewhere) return refuse("option", name, meant);
-    return unknown_name("option", name, visible_options(of));
+      if (const std::string meant = meaning_of_word(*of, word); !meant.empty())
+        return refuse("option", word, meant);
+    return unknown_name("option", word.substr(0, word.find('=')), visible_options(of));
   }
   if (of == nullptr) return unknown_name("command", words.front(), command_names(program));
   std::string accepted = "options";

@@ -18,7 +18,6 @@ namespace lockflight::tool {
 namespace {
 
 constexpr int bad_usage = 2;
-constexpr int environment_failed = 3;
 
 /// The name in error messages, as users type it: "lockflight bench", if the command is known.
 std::string name_of(const about& program, int argc, const char* const* argv) {

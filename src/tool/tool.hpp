@@ -11,6 +11,9 @@
 
 namespace lockflight::tool {
 
+/// The exit code when a process, a file or another host has failed, and not the user's request.
+constexpr int environment_failed = 3;
+
 /// A variable of the environment.
 struct environment_variable {
   std::string_view name;

@@ -450,6 +450,20 @@ BAD = [
     (["run", "-w", "3", "a", "--", "true"], ["'-w'", "accepted: --timeout S)"]),
     (["run", "a", "-c", "true", "--", "true"], ["'-c'", "sh -c"]),
     (["run", "-x", "a", "--", "true"], ["'-x'", "nothing", "--shared"]),
+    (["run", "--wait=3", "a", "--", "true"], ["'--wait=3'", "accepted: --timeout 3)"]),
+    (["run", "-w5", "a", "--", "true"], ["'-w5'", "accepted: --timeout 5)"]),
+    (["run", "-nx", "a", "--", "true"],
+     ["'-nx'", "accepted: for -n --nonblock, for -x nothing; a run without --shared"]),
+    (["run", "-xn", "a", "--", "true"], ["'-xn'", "for -x nothing", "for -n --nonblock)"]),
+    (["run", "-sE3", "a", "--", "true"],
+     ["'-sE3'", "for -s --shared, for -E --conflict-exit-code 3)"]),
+    (["run", "-nz", "a", "--", "true"], ["'-nz'", "accepted: --help, --shared"]),
+    (["run", "-F", "a", "--", "true"], ["'-F'", "nothing", "until it has ended"]),
+    (["run", "--no-fork", "a", "--", "true"], ["'--no-fork'", "nothing", "until it has ended"]),
+    (["run", "--unlock", "a", "--", "true"], ["'--unlock'", "nothing", "is free when"]),
+    (["run", "-v", "a", "--", "true"], ["'-v'", "accepted: --verbose)"]),
+    (["run", "-V"], ["'-V'", "accepted: 'lockflight --version')"]),
+    (["run", "--version"], ["'--version'", "accepted: 'lockflight --version')"]),
 ]
 
 

@@ -87,6 +87,23 @@ TEST(bench_table, says_above_what_all_runs_share) {
   EXPECT_NE(out.find("workload"), std::string::npos) << out;
 }
 
+TEST(bench_table, names_a_share_of_writers_only_beside_readers) {
+  json mutex = run_of("d-mcs", 4);
+  mutex["kind"] = "mutex";
+  EXPECT_EQ(printed(bench_of({mutex})).find("F_W"), std::string::npos);
+  EXPECT_NE(printed(bench_of({mutex, run_of("rma-rw", 4)})).find(", F_W 0.2 %"), std::string::npos);
+}
+
+TEST(bench_table, says_nothing_of_locks_where_there_is_none) {
+  json run = run_of("get", 4);
+  run["kind"] = "none";
+  run["workload"] = "primitive";
+  const std::string out = printed(bench_of({run}));
+  EXPECT_NE(out.find("Latency is that of one operation"), std::string::npos) << out;
+  for (const char* const of_locks : {"lock", "F_W", "handoffs", "fairness", "violations"})
+    EXPECT_EQ(out.find(of_locks), std::string::npos) << out;
+}
+
 TEST(bench_table, shows_parameters_where_they_differ_for_one_lock) {
   json tuned = run_of("rma-rw", 4);
   tuned["params"] = {{"T_R", 64}};

@@ -82,8 +82,9 @@ class Hosts(SilenceTest):
                  f"{silence}: somebody may hold '{self.name}' or wait for it"),
                 (("top", "--once", IN_DOMAIN), f"{silence}: more locks may be in use"),
                 (("domain", "show", IN_DOMAIN), f"{silence}: more locks may be in use")):
-            _, out, err, _ = self.said(*words)
+            code, out, err, _ = self.said(*words)
             self.assertEqual((out.split("\n", maxsplit=1)[0], err), (first, ""))
+            self.assertEqual(code, 3 if words[0] == "who" else 0)
             _, out, _, _ = self.said(*words, "--json")
             self.assertEqual(json.loads(out)["silent"], [host])
 
@@ -114,8 +115,9 @@ class Hosts(SilenceTest):
         silence = "the agent of this host does not answer, so no other host was asked"
         self.one.agent.stop()
         self.addCleanup(self.one.agent.go_on)
-        _, out, _, _ = self.said("who", self.name, IN_DOMAIN)
-        self.assertEqual(out, f"{silence}: somebody may hold '{self.name}' or wait for it\n")
+        code, out, _, _ = self.said("who", self.name, IN_DOMAIN)
+        self.assertEqual(
+            (code, out), (3, f"{silence}: somebody may hold '{self.name}' or wait for it\n"))
         code, err = self.run_for(1)
         self.assertEqual(
             (code, err), (1, f"lockflight run: lock '{self.name}' was not free in time: its "

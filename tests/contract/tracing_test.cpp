@@ -19,11 +19,12 @@ using json = nlohmann::json;
 struct recording {
   explicit recording(int ranks, std::size_t room = 1000)
       : events(static_cast<std::size_t>(ranks), std::vector<trace_event>(room)),
-        used(static_cast<std::size_t>(ranks)) {}
+        used(static_cast<std::size_t>(ranks)),
+        dropped(static_cast<std::size_t>(ranks)) {}
 
   [[nodiscard]] fabric::trace_buffer buffer(rank_t rank) {
     const auto r = static_cast<std::size_t>(rank);
-    return {events[r], used[r]};
+    return {events[r], used[r], dropped[r]};
   }
   [[nodiscard]] std::span<const trace_event> of(std::size_t rank) const {
     return std::span(events[rank]).first(used[rank]);
@@ -43,6 +44,7 @@ struct recording {
 
   std::vector<std::vector<trace_event>> events;
   std::vector<std::uint64_t> used;
+  std::vector<std::uint64_t> dropped;
 };
 
 /// Runs `body(port, me)` on every rank, traced.
@@ -115,14 +117,22 @@ TEST(tracing, records_each_operation_with_its_cell) {
   EXPECT_EQ(rma::from_word<nic_cell>(r.of(0)[2].cell).home, 0);
 }
 
-TEST(tracing, a_full_buffer_keeps_what_it_has) {
-  recording r(1, 3);
+/// The events that are dropped of three puts and the start of an acquire, with room for so many.
+std::uint64_t dropped_with_room_for(std::size_t room) {
+  recording r(1, room);
   traced(r, one_node(1), [](auto& port, auto& me) {
     const auto cell = take<plain_cell>(me);
-    for (word i = 0; i < 10; ++i) port.put(cell, i);
+    for (word i = 0; i < 3; ++i) port.put(cell, i);
     port.mark(trace_kind::acquire);
   });
-  EXPECT_EQ(r.kinds(0), std::vector(3, trace_kind::put));
+  EXPECT_EQ(r.of(0).size(), std::min<std::size_t>(room, 4));
+  return r.dropped[0];
+}
+
+TEST(tracing, a_full_buffer_keeps_what_it_has_and_counts_what_it_drops) {
+  EXPECT_EQ(dropped_with_room_for(1), 3);
+  EXPECT_EQ(dropped_with_room_for(3), 1);
+  EXPECT_EQ(dropped_with_room_for(4), 0) << "a buffer that is exactly full lacks nothing";
 }
 
 /// Checks that the spans of each track nest and that nothing happens outside the run.

@@ -84,16 +84,44 @@ TEST(DomainPlace, AnotherFolderCanBeChosen) {
     named_mutex(d, "a").lock();
     CHECK_OR_RETURN(domain::list() == std::vector<std::string>{"there"});
     CHECK_OR_RETURN(domain::remove("there", true));
-    for (const char* const wrong : {"not/absolute", "/no/such/folder", "/dev/null/below"}) {
-      setenv("LOCKFLIGHT_DOMAINS", wrong, 1);
+    const std::pair<std::string, const char*> refused[]{
+        {"not/absolute", "is not absolute (accepted: the absolute path of a folder"},
+        {"/no/such/folder", "does not exist (accepted: a folder that exists"},
+        {"/dev/null/below", "does not exist (accepted: a folder that exists"},
+        {"/dev/null", "is no folder (accepted: a folder"}};
+    for (const auto& [wrong, words] : refused) {
+      setenv("LOCKFLIGHT_DOMAINS", wrong.c_str(), 1);
       const auto [reason, text] = refusal_of([&] { static_cast<void>(domain::open("there")); });
       CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::invalid));
-      CHECK_OR_RETURN(text.find(wrong) != std::string::npos);
+      CHECK_OR_RETURN(text.starts_with("LOCKFLIGHT_DOMAINS='" + wrong + "', which " + words));
     }
     return 0;
   });
   EXPECT_EQ(one.wait(), 0);
   EXPECT_EQ(rmdir(folder.c_str()), 0) << "something was left behind";
+}
+
+TEST(DomainPlace, AFolderWithoutRightsIsNamedWithItsVariable) {
+  constexpr uid_t nobody = 65534;
+  const std::string folder = "/tmp/lockflight-place." + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
+  child one([&] {
+    if (is_root() && (setgid(nobody) != 0 || setuid(nobody) != 0)) return not_allowed_here;
+    setenv("LOCKFLIGHT_DOMAINS", folder.c_str(), 1);
+    for (const unsigned mode : {0600U, 0660U}) {
+      const auto [reason, text] =
+          refusal_of([&] { static_cast<void>(domain::open("there", {.mode = mode})); });
+      CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::system));
+      CHECK_OR_RETURN(text.find("cannot be made: Permission denied; LOCKFLIGHT_DOMAINS='" + folder +
+                                "' (accepted: a folder in which") != std::string::npos);
+    }
+    return 0;
+  });
+  const int code = one.wait();
+  EXPECT_EQ(rmdir(folder.c_str()), 0) << "something was left behind";
+  if (code == not_allowed_here) GTEST_SKIP() << "this process cannot give up its rights";
+  EXPECT_EQ(code, 0);
 }
 
 TEST(DomainPlace, ProcessesOfAnotherNamespaceAreNotTakenForDead) {

@@ -33,6 +33,8 @@ constexpr bool is_rw =
     lock::can_try_shared<Lock<port>> && Lock<port>::about.what == lock::kind::rw;
 
 // A copy of a handle would release what the handle holds.
+static_assert(!std::is_copy_constructible_v<lock::created<lock::d_mcs<port>, port>>);
+static_assert(!std::is_move_constructible_v<lock::created<lock::d_mcs<port>, port>>);
 static_assert(!std::is_copy_constructible_v<lockflight::mutex<port>>);
 static_assert(!std::is_copy_constructible_v<lockflight::shared_mutex<port>>);
 

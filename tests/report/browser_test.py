@@ -54,6 +54,33 @@ class Report(Page):
         self.assertEqual(len(sets), 2)
         self.assertEqual(sets[1], sorted(sets[1], reverse=True))
 
+    def test_layout_of_equal_values_on_logarithmic_axes(self):
+        """Runs within a few per cent of each other, whose axes have no power of ten."""
+        bench = self.only(lambda run: run["workload"] == "warb" and run["procs"] >= 64)
+        for i, run in enumerate(bench["runs"]):
+            run["throughput_ops_s"] = 1.9e6 + 1e4 * i
+            run["handoffs"] = [0, 0]
+        self.open(bench, CHARTS_PER_GROUP - 1)
+        self.press("[data-chart=throughput] button", "log")
+        self.check_layout("equal values")
+
+    def test_a_workload_without_a_lock_is_called_none(self):
+        bench = self.only(lambda run: run["workload"] == "warb" and run["procs"] == 4)
+        for name, run in zip(("get", "put", "add"), bench["runs"], strict=False):
+            run.update(lock=name, kind="none", workload="primitive", handoffs=[0, 0])
+        del bench["runs"][3:]
+        self.open(bench, 4)
+        self.check_layout("without a lock")
+        text = self.script("return document.body.innerText")
+        self.assertIn("3\u00a0operations of the fabric on 4\u00a0ranks", text)
+        self.assertIn("No lock was run.", text)
+        self.assertIn("One operation", text)
+        self.assertNotIn("utual exclusion held", text)
+        charts = self.script("return document.getElementById('sections').innerText")
+        for of_locks in ("acquire", "Fairness", "Longest wait"):
+            self.assertNotIn(of_locks, charts)
+        self.assertCountEqual(self.column("Measured"), ["get", "put", "add"])
+
     def test_the_check_of_the_layout_finds_faults(self):
         self.open(self.only(lambda run: run["procs"] == 4 and run["workload"] == "ecsb"),
                   CHARTS_PER_GROUP)
@@ -64,10 +91,12 @@ class Report(Page):
             document.querySelector(".jump").insertAdjacentHTML("afterend",
               "<p style='width: 3000px'>wide</p>");
             const { texts } = Chart.getChart(document.querySelector("canvas"));
-            Object.assign(texts[1], texts[0]);"""
+            Object.assign(texts[1], texts[0]);
+            document.querySelector(".card:last-child").remove();"""
         # In one script: the charts are drawn anew after it.
         found = "\n".join(self.script(faults + (HERE / "layout.js").read_text(encoding="utf-8")))
-        for fault in ("has a contrast of", "wider than its window", '" is over "', "Throughput: "):
+        for fault in ("has a contrast of", "wider than its window", '" is over "', "Throughput: ",
+                      "row 3 of cards is not full"):
             self.assertIn(fault, found)
 
     @in_long_runs

@@ -1,6 +1,6 @@
 // Returns what is wrong with the layout of the page as it is shown now, as a list of sentences: text
-// or boxes beyond the viewport, text over other text, and colours with less contrast than WCAG's
-// level AA asks for.
+// or boxes beyond the viewport, text over other text, rows of cards that are not full, logarithmic
+// axes with fewer than two numbers, and colours with less contrast than WCAG's level AA asks for.
 const problems = [];
 const said = (text) => text.trim().replace(/\s+/g, " ").slice(0, 40);
 
@@ -78,6 +78,19 @@ function check_cell(cell, range) {
   }
 }
 
+function check_rows() {
+  for (const cards of document.querySelectorAll(".cards")) {
+    const ends = new Map();  // of each row, by its top
+    for (const card of cards.children) {
+      const { top, right } = card.getBoundingClientRect();
+      ends.set(Math.round(top), Math.max(right, ends.get(Math.round(top)) || 0));
+    }
+    const { right } = cards.getBoundingClientRect();
+    const row = [...ends.values()].findIndex((end) => end < right - 2);
+    if (row >= 0) problems.push(`row ${row + 1} of cards is not full`);
+  }
+}
+
 function check_page() {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) {
@@ -152,10 +165,17 @@ function check_chart(canvas) {
     }
   }
   check_overlaps(texts);
-  for (const scale of Object.values(chart.scales)) check_overlaps(numbers_of(scale, name));
+  for (const scale of Object.values(chart.scales)) {
+    const numbers = numbers_of(scale, name);
+    check_overlaps(numbers);
+    if (scale.type === "logarithmic" && scale.min < scale.max && numbers.length < 2) {
+      problems.push(`${name}an axis has ${numbers.length} numbers`);
+    }
+  }
 }
 
 check_page();
+check_rows();
 check_colours();
 document.querySelectorAll("canvas").forEach(check_chart);
 return [...new Set(problems)];

@@ -134,9 +134,37 @@ TEST(Render, TheHeadTellsWhatWasRunAndWhere) {
   const std::string page = rendered(sample());
   EXPECT_TRUE(has(page, "on 4 to 1024 ranks over sim (cray-xc30); workloads ecsb and warb"));
   EXPECT_TRUE(has(page, "<dt>date</dt><dd>2025-01-31T12:00:00Z</dd>"));
-  EXPECT_TRUE(has(page, "<dt>cpu model</dt>"));
-  EXPECT_TRUE(has(page, "<dt>build type</dt><dd>Release</dd>"));
+  EXPECT_TRUE(has(page, "<dt>simulated on: build type</dt><dd>Release</dd>"));
   EXPECT_TRUE(has(page, "version 0.1.0"));
+}
+
+TEST(Render, TheFactsOfASimulationSayWhichMachineIsSimulatedAndOnWhich) {
+  json bench = sample();
+  bench["host"]["clock_read_ns"] = 15.5;
+  std::string page = rendered(bench);
+  EXPECT_TRUE(has(page, "<dt>simulated machine</dt><dd>cray-xc30</dd>"));
+  EXPECT_TRUE(has(page, "<dt>simulated on: cpu model</dt>"));
+  EXPECT_FALSE(has(page, "<dt>cpu model</dt>"));
+  EXPECT_FALSE(has(page, "clock read ns"));
+  // With runs on this host beside those, the facts are about it.
+  bench["runs"][0]["fabric"] = "shm";
+  bench["runs"][0]["machine"] = nullptr;
+  page = rendered(bench);
+  EXPECT_TRUE(has(page, "<dt>simulated machine</dt><dd>cray-xc30</dd>"));
+  EXPECT_TRUE(has(page, "<dt>cpu model</dt>"));
+  EXPECT_TRUE(has(page, "<dt>clock read ns</dt>"));
+}
+
+TEST(Render, RunsWithoutALockProveNothingAboutLocks) {
+  json bench = sample();
+  json& runs = bench["runs"];
+  runs[0].update({{"lock", "stencil"}, {"workload", "stencil"}, {"kind", "none"}});
+  EXPECT_TRUE(has(rendered(bench), "Mutual exclusion held in all 79 runs."));
+  EXPECT_TRUE(has(rendered(bench), "8\u00a0locks and a stencil without a lock on"));
+  runs.erase(runs.begin() + 1, runs.end());
+  const std::string page = rendered(bench);
+  EXPECT_TRUE(has(page, "<strong>No lock was run.</strong>"));
+  EXPECT_TRUE(has(page, ">Measured</button>"));
 }
 
 TEST(Render, ARunWithoutOperationsHasDashes) {

@@ -188,6 +188,18 @@ def violations(path, text):
     return found
 
 
+STANDARD = "lockflight/rma/cxx20.hpp"
+
+
+def is_silent_about_the_standard(path, text):
+    """True for a public header from which no include leads to the one that says that C++20 is
+    needed. It is enough to look at headers that include no other one of lockflight."""
+    if not path.startswith("include/") or not path.endswith(".hpp") or path.endswith(STANDARD):
+        return False
+    names = [name for _, name, _ in includes_of(strip_comments_and_strings(text))]
+    return not any(re.fullmatch(r"lockflight/.*\.hpp", name) for name in names)
+
+
 # ---- every rule is seen to fail -----------------------------------------------------------------
 
 BROKEN = [
@@ -287,6 +299,11 @@ def self_test():
     for path, text in BROKEN:
         if not violations(path, text):
             yield f"no rule notices, in {path}: {text[:60]!r}"
+    header = "include/lockflight/x.hpp"
+    if not is_silent_about_the_standard(header, '#include <array>\n#include "lockflight/x.h"'):
+        yield "no rule notices a header that does not say that it needs C++20"
+    if is_silent_about_the_standard(header, f'#include "{STANDARD}"'):
+        yield "a rule is too strict about headers that say that they need C++20"
     for path, text in SOUND:
         for _, what in violations(path, text):
             yield f"a rule is too strict, in {path}: {text[:60]!r}: {what}"
@@ -307,6 +324,8 @@ def main(arguments):
             path = file.relative_to(root).as_posix()
             text = file.read_text(encoding="utf-8")
             broken += [f"{path}:{line}: {what}" for line, what in violations(path, text)]
+            if is_silent_about_the_standard(path, text):
+                broken.append(f"{path}: a public header includes {STANDARD}, or one that does")
     for each in broken:
         print(each)
     print(f"{len(BROKEN) + len(SOUND)} examples, {checked} files, {len(broken)} broken rules")

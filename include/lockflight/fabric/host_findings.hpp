@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "lockflight/rma/cxx20.hpp"
+
 namespace lockflight::fabric {
 
 /// Operations on the memory of a host's first rank from another host.

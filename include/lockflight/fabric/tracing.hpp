@@ -42,14 +42,18 @@ struct trace_event {
   trace_kind kind = trace_kind::flush;
 };
 
-/// A participant's events, in a buffer that the caller provides. Events that come when the buffer
-/// is full are not recorded.
+/// A participant's events, in a buffer that the caller provides, as are the numbers of events in it
+/// and of those that came when it was full, which are dropped.
 class trace_buffer {
  public:
-  trace_buffer(std::span<trace_event> events, std::uint64_t& used) : events_(events), used_(used) {}
+  trace_buffer(std::span<trace_event> events, std::uint64_t& used, std::uint64_t& dropped)
+      : events_(events), used_(used), dropped_(dropped) {}
 
   void record(trace_kind kind, rma::word cell, std::uint32_t lock) {
-    if (used_ >= events_.size()) return;
+    if (used_ >= events_.size()) {  // without a reading of the clock
+      ++dropped_;
+      return;
+    }
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
     record_at(static_cast<std::uint64_t>(ns), kind, cell, lock);
@@ -57,12 +61,16 @@ class trace_buffer {
 
   /// Records an event with the time of another clock.
   void record_at(std::uint64_t ns, trace_kind kind, rma::word cell, std::uint32_t lock) {
-    if (used_ < events_.size()) events_[used_++] = {ns, cell, lock, kind};
+    if (used_ < events_.size())
+      events_[used_++] = {ns, cell, lock, kind};
+    else
+      ++dropped_;
   }
 
  private:
   std::span<trace_event> events_;
   std::uint64_t& used_;
+  std::uint64_t& dropped_;
 };
 
 /// Records operations as they are issued. The user of a lock marks the lock's events.

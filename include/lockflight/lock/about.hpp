@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lockflight/rma/cxx20.hpp"
+
 namespace lockflight::lock {
 
 enum class kind : std::uint8_t {

@@ -6,6 +6,8 @@
 #include <source_location>
 #include <string_view>
 
+#include "lockflight/rma/cxx20.hpp"
+
 namespace lockflight::rma {
 
 /// Is called for a violated assertion, in place of ending the process. The checker has one, which

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "lockflight/rma/cxx20.hpp"
+
 namespace lockflight::rma {
 
 /// Pauses of first, 2 × first, 4 × first, …, at most `most`, in nanoseconds.

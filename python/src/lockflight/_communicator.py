@@ -9,12 +9,19 @@ from typing import Any, List, Optional, Protocol, Tuple
 
 
 class Communicator(Protocol):
-    """What is asked of a communicator, as mpi4py.MPI.Comm has it."""
+    """The calls that Domain.over() needs of a communicator, as mpi4py.MPI.Comm has them."""
 
-    def Get_rank(self) -> int: ...
-    def Get_size(self) -> int: ...
-    def bcast(self, obj: Any, root: int = 0) -> Any: ...
-    def allgather(self, sendobj: Any) -> List[Any]: ...
+    def Get_rank(self) -> int:
+        """The rank of the caller."""
+
+    def Get_size(self) -> int:
+        """The number of ranks."""
+
+    def bcast(self, obj: Any, root: int = 0) -> Any:
+        """The object of the root, on all ranks."""
+
+    def allgather(self, sendobj: Any) -> List[Any]:
+        """The objects of all ranks, in the order of the ranks."""
 
 
 def host() -> Tuple[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+import sys
 import time
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar, Union
+import warnings
 import weakref
 
 from . import _communicator, _core
@@ -15,7 +17,8 @@ from ._communicator import Communicator
 
 @dataclass(frozen=True)
 class Participant:
-    """A thread that has a slot of a domain. It may be `stopped` by a signal or a debugger.
+    """A thread that has a slot of a domain: `slot`, the numbers of its process and its own, `pid`
+    and `thread`, and its `command`. It may be `dead`, or `stopped` by a signal or a debugger.
     `guarded_pid` is a process that has to end, too, before the participant counts as dead, such as
     the command of `lockflight run`, or 0; `command` is that process's if there is one. With
     `has_foreign_pid` the numbers are those of another PID namespace, such as a container's."""
@@ -32,9 +35,10 @@ class Participant:
 
 @dataclass(frozen=True)
 class LockUse:
-    """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
-    of time.monotonic() when it began, or 0. The rest is as in Participant. The holder of a unit of
-    a semaphore has its number as `unit`."""
+    """A use of a lock by a participant: `what` is "waits", "holds" or "shares", `since` the time of
+    time.monotonic() when it began, or 0. `unit` is the number of the unit that a holder of a
+    semaphore has, and else None. `slot`, `pid`, `dead`, `stopped`, `guarded_pid` and
+    `has_foreign_pid` are those of Participant."""
 
     slot: int
     pid: int
@@ -51,8 +55,8 @@ class LockUse:
 class LockUser:
     """A process that holds a lock or waits for it. `pid` is that of its command if it is a
     `lockflight run`; `host` is empty on this host, and another one of a cluster otherwise; `since`
-    is the time of time.monotonic() when it began. `what`, `unit` and `has_foreign_pid` are those of
-    LockUse."""
+    is the time of time.monotonic() when it began. `command` is the name of the process. `what`,
+    `unit`, `dead`, `stopped` and `has_foreign_pid` are those of LockUse."""
 
     pid: int
     what: str
@@ -67,8 +71,10 @@ class LockUser:
 
 @dataclass(frozen=True)
 class LockState:
-    """A lock of a domain, as it was when it was read. `units` is N of a semaphore, and 0 of a
-    lock."""
+    """A lock of a domain, as it was when it was read: its `name`, its `kind` and `parameters`,
+    the `token` of its last exclusive acquire, the number of its `repairs` after deaths and stops,
+    `owner_died`, which is true if a holder died, and its `uses`, the holders first. `units` is N of
+    a semaphore, and 0 of a lock."""
 
     name: str
     kind: str
@@ -98,7 +104,7 @@ def _since(found: Dict[str, Any]) -> float:
     return time.monotonic() - found["seconds"] if found["seconds"] else 0.0
 
 
-def users_of(domain: "Domain", name: str, seconds: float = 2) -> Tuple[List[LockUser], str]:
+def users_of(domain: Domain, name: str, seconds: float = 2) -> Tuple[List[LockUser], str]:
     """Also which hosts of a cluster did not answer in that time: a sentence, or nothing."""
     users, silence = domain._core.users_of(name, seconds)
     return [
@@ -116,7 +122,8 @@ class Domain:
     new one is the user's own. ValueError if it exists with another mode or group.
 
     "etcd:NAME" is the domain of a cluster, whose locks exclude all hosts that are in it. The agent
-    of this host makes its file; without one, DomainError with the reason "missing".
+    of this host makes its file; without one, DomainError with the reason "missing". If NAME is
+    made, without "etcd:", while this host has the cluster's domain, a UserWarning says so.
     """
 
     def __init__(
@@ -128,8 +135,10 @@ class Domain:
         mode: int = 0,
         group: str = "",
     ) -> None:
+        if warning := _core.warning_before_open(checked_domain(name)):
+            warnings.warn(f"lockflight {warning}", stacklevel=_levels_of_the_package())
         self._core = _core.Domain(
-            checked_domain(name),
+            name,
             checked_whole("slots", slots, "1 to 4095"),
             checked_whole("names", names, "1 to 1048576"),
             checked_mode(mode),
@@ -137,7 +146,7 @@ class Domain:
         )
 
     @classmethod
-    def attach(cls, name: str, *, mode: int = 0) -> "Domain":
+    def attach(cls, name: str, *, mode: int = 0) -> Domain:
         """Opens the domain if it exists, else raises DomainError with the reason "missing"."""
         self = cls.__new__(cls)
         self._core = _core.attach(checked_domain(name), checked_mode(mode))
@@ -149,14 +158,14 @@ class Domain:
         *,
         slots: int = _core.default_slots,
         names: int = _core.default_names,
-    ) -> "DomainOver":
+    ) -> DomainOver:
         """A new domain for the ranks of a communicator of mpi4py, which lie on one host. All ranks
         call it, and later DomainOver.close(). Raises ValueError on all ranks if they lie on several
         hosts."""
         return DomainOver(comm, slots, names)
 
     @staticmethod
-    def list() -> "List[str]":
+    def list() -> List[str]:
         """The names of the domains that this user can open."""
         return _core.list()
 
@@ -173,6 +182,7 @@ class Domain:
 
     @property
     def name(self) -> str:
+        """As it was opened; that of a cluster begins with "etcd:"."""
         return self._core.name
 
     @property
@@ -187,10 +197,12 @@ class Domain:
 
     @property
     def mode(self) -> int:
+        """0o600 if it belongs to its user, or 0o660 if it belongs to a group."""
         return self._core.mode
 
     @property
     def group(self) -> str:
+        """The number of its group, if it belongs to one, and else the empty text."""
         return self._core.group
 
     @property
@@ -212,14 +224,14 @@ class Domain:
         """Whether the agent of this host runs, in the domain of a cluster."""
         return self._core.has_agent()
 
-    def participants(self) -> "List[Participant]":
+    def participants(self) -> List[Participant]:
         """The threads that have slots now."""
         return [_shown(Participant, each) for each in self._core.participants()]
 
-    def locks(self) -> "List[LockState]":
+    def locks(self) -> List[LockState]:
         """The locks and who uses them now, read without stopping anybody."""
 
-        def uses(of: Dict[str, Any]) -> "List[LockUse]":
+        def uses(of: Dict[str, Any]) -> List[LockUse]:
             return [_shown(LockUse, dict(each, since=_since(each))) for each in of["uses"]]
 
         return [_shown(LockState, dict(each, uses=uses(each))) for each in self._core.locks()]
@@ -254,8 +266,16 @@ class Domain:
     def __repr__(self) -> str:
         return f"lockflight.Domain({self.name!r})"
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _reopen, (self.name, self.slots, self.names, self.mode, self.group)
+
+
+def _levels_of_the_package() -> int:
+    """The stacklevel of a warning about the line that has called into this package."""
+    levels, frame = 0, sys._getframe()  # type: Tuple[int, Optional[FrameType]]
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("lockflight."):
+        levels, frame = levels + 1, frame.f_back
+    return levels
 
 
 def _process(of: Union[Participant, LockUse]) -> str:
@@ -306,7 +326,8 @@ class DomainOver(Domain):
         if comm.Get_rank() == 0:
             Domain.remove(self.name, force=True)
 
-    def __enter__(self) -> "DomainOver":
+    def __enter__(self) -> DomainOver:
+        """The domain itself."""
         return self
 
     def __exit__(
@@ -315,7 +336,8 @@ class DomainOver(Domain):
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        if kind is None:  # else the other ranks may never come
+        """close(), unless an exception ends the block: then the other ranks may never come."""
+        if kind is None:
             self.close()
 
 
@@ -324,7 +346,7 @@ def _reopen(name: str, slots: int, names: int, mode: int, group: str) -> Domain:
 
 
 # The domains that locks have opened by name. Locks of one domain share its mapping.
-_opened: "weakref.WeakValueDictionary[str, Domain]" = weakref.WeakValueDictionary()
+_opened: weakref.WeakValueDictionary[str, Domain] = weakref.WeakValueDictionary()
 
 
 def domain_of(given: Union[str, Domain]) -> Domain:

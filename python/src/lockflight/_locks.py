@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Sequence, Tuple, Type, Union
+from typing import Any, List, Sequence, Tuple, Type, TypeVar, Union
 
 from . import _core
 from ._checked import (
@@ -16,14 +16,13 @@ from ._domains import Domain, LockUser, domain_of, users_of
 from ._tasks import TaskHolds, holds_of
 from ._way import Acquired, AllOf, Block, Way
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+_Shared = TypeVar("_Shared", bound="SharedMutex")
 
 
 class Named(Acquired):
     """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
 
-    _recipe: "Tuple[Any, ...]"
+    _recipe: Tuple[Any, ...]
     _tasks: TaskHolds
     _reentrant = False
     _excludes = True  # a holder that is no reader excludes all others
@@ -48,14 +47,14 @@ class Named(Acquired):
         return found
 
     @property
-    def _key(self) -> "Tuple[str, str]":
+    def _key(self) -> Tuple[str, str]:
         return self.domain.path, self.name
 
     @property
-    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+    def _parts(self) -> Sequence[Tuple[Named, bool]]:
         return ((self, False),)
 
-    def users(self) -> "List[LockUser]":
+    def users(self) -> List[LockUser]:
         """Who holds the lock and then who waits for it, each the longest first; in the domain of a
         cluster on all hosts."""
         return users_of(self.domain, self.name)[0]
@@ -140,7 +139,7 @@ class Mutex(Named):
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _remake, (type(self), *self._recipe)
 
 
@@ -167,7 +166,7 @@ class SharedMutex(Mutex):
     """A lock with one writer or any number of readers at a time: `with lock:` writes, and
     `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
 
-    def shared(self) -> "Block[Self]":
+    def shared(self: _Shared) -> Block[_Shared]:
         """`with lock.shared():` holds the lock as a reader."""
         return Block(self, shared=True)
 
@@ -224,7 +223,7 @@ class Semaphore(Named):
     def __repr__(self) -> str:
         return f"lockflight.Semaphore({self.name!r}, {self.units}, domain={self.domain.name!r})"
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         name, domain, units, on_owner_died = self._recipe
         return _remake_semaphore, (type(self), name, units, domain, on_owner_died)
 
@@ -236,7 +235,7 @@ def _remake_semaphore(
 
 
 def all_of(
-    *locks: "Union[str, Mutex, Semaphore, Block[Any]]", domain: Union[str, Domain] = "default"
+    *locks: Union[str, Mutex, Semaphore, Block[Any]], domain: Union[str, Domain] = "default"
 ) -> AllOf:
     """Several locks at once, for `with` and `async with`: all of them or none.
 

@@ -31,14 +31,14 @@ class _Gate:
     """One task of a loop has passed it; the others wait for it in order. While none has passed it
     there is no gate."""
 
-    def __init__(self, gates: "Dict[_Loop, _Gate]") -> None:
+    def __init__(self, gates: Dict[_Loop, _Gate]) -> None:
         self._loop, self._gates = asyncio.get_running_loop(), gates
-        self._waiters: "Deque[asyncio.Future[bool]]" = collections.deque()
+        self._waiters: Deque[asyncio.Future[bool]] = collections.deque()
         gates[self._loop] = self
 
     async def wait(self, until: Optional[float]) -> bool:
         """True at this task's turn; false if it is too late."""
-        turn: "asyncio.Future[bool]" = self._loop.create_future()
+        turn: asyncio.Future[bool] = self._loop.create_future()
         self._waiters.append(turn)
         timer = None
         if until is not None:
@@ -73,7 +73,7 @@ class _Gate:
         self._gates.pop(self._loop, None)
 
 
-def _set(turn: "asyncio.Future[bool]", value: bool) -> None:
+def _set(turn: asyncio.Future[bool], value: bool) -> None:
     if not turn.done():
         turn.set_result(value)
 
@@ -99,7 +99,7 @@ class Hold:
     gate: Optional[_Gate] = None
     owner: Any = None
 
-    def __init__(self, lock: "Named", shared: bool, acquire: _workers.Acquire) -> None:
+    def __init__(self, lock: Named, shared: bool, acquire: _workers.Acquire) -> None:
         self.lock, self.shared, self.acquire = lock, shared, acquire
         self._given = _workers.Once()
 
@@ -130,14 +130,14 @@ class TaskHolds:
 
     def __init__(self, may_poll: bool) -> None:
         self.may_poll = may_poll
-        self._holds: "Dict[int, List[Hold]]" = {}  # by the identity of the task
-        self._gates: "Dict[_Loop, _Gate]" = {}
+        self._holds: Dict[int, List[Hold]] = {}  # by the identity of the task
+        self._gates: Dict[_Loop, _Gate] = {}
         self._of_parent = 0
 
-    def of(self, task: _Task) -> "List[Hold]":
+    def of(self, task: _Task) -> List[Hold]:
         return [hold for hold in self._holds.get(id(task), []) if hold.acquire.is_done]
 
-    def hold_of(self, lock: "Named") -> Hold:
+    def hold_of(self, lock: Named) -> Hold:
         """That of the current task."""
         holds = self.of(current())
         if holds:
@@ -191,11 +191,11 @@ class TaskHolds:
         self._gates.clear()
 
 
-async def enter(way: "Way", task: _Task) -> Any:
+async def enter(way: Way, task: _Task) -> Any:
     """Raises DomainError with the reason "held" if the task holds one of the locks, unless it holds
     it alone by the same object, which is reentrant."""
     until = None if way._seconds is None else time.monotonic() + way._seconds
-    wanted: "List[Tuple[Named, bool]]" = []
+    wanted: List[Tuple[Named, bool]] = []
     again: List[Hold] = []
     for lock, shared in way._parts:
         held = lock._tasks.of(task) if task is not None else []
@@ -213,7 +213,7 @@ async def enter(way: "Way", task: _Task) -> Any:
 
 
 async def _acquire(
-    way: "Way", parts: "List[Tuple[Named, bool]]", task: _Task, until: Optional[float]
+    way: Way, parts: List[Tuple[Named, bool]], task: _Task, until: Optional[float]
 ) -> None:
     acquire = _workers.Acquire(way, parts, until)
     holds = [Hold(lock, shared, acquire) for lock, shared in parts]
@@ -234,7 +234,7 @@ async def _acquire(
         raise
 
 
-async def leave(way: "Way", task: _Task) -> None:
+async def leave(way: Way, task: _Task) -> None:
     """Releases all that the task holds of them, and then raises what was wrong first. All of it is
     on its way before the first await, and is done whatever ends this call."""
     error: Optional[BaseException] = None
@@ -267,7 +267,7 @@ async def leave(way: "Way", task: _Task) -> None:
         raise error
 
 
-_known: "weakref.WeakValueDictionary[Tuple[str, str], TaskHolds]" = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[Tuple[str, str], TaskHolds] = weakref.WeakValueDictionary()
 # Held while a name is looked up in _known, whose setdefault is several steps. It is reentrant,
 # because a garbage collection in the middle may run a finalizer that makes a lock object.
 _finding = threading.RLock()

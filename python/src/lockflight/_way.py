@@ -28,21 +28,19 @@ from . import _core, _tasks
 from ._domains import LockUser, users_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from ._locks import Named
 
 # A function keeps its own type, whatever its arguments and whether it is a coroutine function.
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Given = TypeVar("_Given", bound="Way")
+_Self = TypeVar("_Self", bound="Acquired")
 
 
 class NotAcquired(TimeoutError):
     """A lock was not free in time. `name` is that of the lock, and `holders` are those that hold
     it, the longest first. `holder`, `command`, `since` and `host` are about the first of them;
-    `since` is the time of
-    time.monotonic() when it began. `holder` is None if nobody held it any more when that was
-    read."""
+    `since` is the time of time.monotonic() when it began. `holder` is None if nobody held it any
+    more when that was read."""
 
     def __init__(self, text: str, name: str, holders: List[LockUser]) -> None:
         super().__init__(text)
@@ -53,7 +51,7 @@ class NotAcquired(TimeoutError):
         self.since = self.holder.since if self.holder else 0.0
         self.host = self.holder.host if self.holder else ""
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (str(self), self.name, self.holders)
 
 
@@ -63,24 +61,19 @@ class Way(_core.Handle):
     _seconds: Optional[float] = None
 
     @property
-    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+    def _parts(self) -> Sequence[Tuple[Named, bool]]:
         """The locks in the order in which they are acquired, and whether as a reader."""
         raise NotImplementedError
 
     @property
-    def _entered(self) -> "Way":
+    def _entered(self) -> Way:
         """What `as` gets."""
         return self
 
-    def _only(self, parts: "List[Tuple[Named, bool]]") -> "Way":
+    def _only(self, parts: List[Tuple[Named, bool]]) -> Way:
         """The same with less locks."""
         members = [Block(lock, shared=True) if shared else lock for lock, shared in parts]
         return Block(AllOf(members), seconds=self._seconds)
-
-    def within(self, seconds: float) -> "Block[Any]":
-        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
-        a TimeoutError and says who holds the lock."""
-        return Block(self, seconds=seconds)
 
     def _not_acquired(self, name: str) -> NotAcquired:
         """Also called by the part in C++."""
@@ -101,11 +94,10 @@ class Way(_core.Handle):
             text += f": {silence}"
         return NotAcquired(text, name, holders)
 
-    # The task that calls these holds, also if another one runs what they return, such as that of
-    # asyncio.wait_for(lock.__aenter__(), 5).
-
-    def __aenter__(self) -> "Coroutine[Any, Any, Any]":
-        """Acquires for the current task, in the order in which tasks have asked."""
+    def __aenter__(self) -> Coroutine[Any, Any, Any]:
+        """Acquires for the task that calls it, also if another one runs what it returns, such as
+        that of asyncio.wait_for(lock.__aenter__(), 5). Tasks get the lock in the order in which
+        they have asked."""
         return _tasks.enter(self, _tasks.current())
 
     def __aexit__(
@@ -113,8 +105,8 @@ class Way(_core.Handle):
         kind: Optional[Type[BaseException]],
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
-    ) -> "Coroutine[Any, Any, None]":
-        """Releases what __aenter__ has acquired."""
+    ) -> Coroutine[Any, Any, None]:
+        """Releases what __aenter__ has acquired, for the task that calls it."""
         return _tasks.leave(self, _tasks.current())
 
     def __call__(self, function: _Function) -> _Function:
@@ -150,9 +142,15 @@ class Acquired(Way):
 
     if TYPE_CHECKING:  # the work is that of _core.Handle, in C++
 
-        def __enter__(self) -> "Self": ...
-        def __aenter__(self) -> "Coroutine[Any, Any, Self]": ...
-        def within(self, seconds: float) -> "Block[Self]": ...
+        def __enter__(self: _Self) -> _Self: ...
+
+    def __aenter__(self: _Self) -> Coroutine[Any, Any, _Self]:
+        return super().__aenter__()
+
+    def within(self: _Self, seconds: float) -> Block[_Self]:
+        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
+        a TimeoutError and says who holds the lock."""
+        return Block(self, seconds=_core.checked_seconds(seconds))
 
 
 class Block(Way, Generic[_Given]):
@@ -162,19 +160,17 @@ class Block(Way, Generic[_Given]):
     if TYPE_CHECKING:
 
         def __enter__(self) -> _Given: ...
-        def __aenter__(self) -> "Coroutine[Any, Any, _Given]": ...
-        def within(self, seconds: float) -> "Block[_Given]": ...
 
     def __init__(
         self,
-        of: "Union[_Given, Block[_Given]]",
+        of: Union[_Given, Block[_Given]],
         shared: bool = False,
         seconds: Optional[float] = None,
     ) -> None:
         """Made by shared() and within()."""
         self._of: Way = of
         self._shared = shared
-        self._seconds = of._seconds if seconds is None or seconds == -1 else seconds
+        self._seconds = of._seconds if seconds is None else seconds
         super().__init__([of], shared, self._seconds)
 
     @property
@@ -182,7 +178,7 @@ class Block(Way, Generic[_Given]):
         return self._of._entered if isinstance(self._of, Block) else self._of
 
     @property
-    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+    def _parts(self) -> Sequence[Tuple[Named, bool]]:
         return [(lock, shared or self._shared) for lock, shared in self._of._parts]
 
     @property
@@ -190,7 +186,14 @@ class Block(Way, Generic[_Given]):
         """For all_of, whose members have no limits of their own."""
         return self._shared and self._seconds is None
 
-    def shared(self) -> "Block[_Given]":
+    def __aenter__(self) -> Coroutine[Any, Any, _Given]:
+        return super().__aenter__()
+
+    def within(self, seconds: float) -> Block[_Given]:
+        """Waits for at most that many seconds, in place of an earlier limit."""
+        return Block(self, seconds=_core.checked_seconds(seconds))
+
+    def shared(self) -> Block[_Given]:
         """Of a SharedMutex: `with lock.within(5).shared():`."""
         if not hasattr(self._entered, "shared"):
             raise TypeError(f"shared() of {self!r} (accepted: that of a SharedMutex)")
@@ -200,7 +203,7 @@ class Block(Way, Generic[_Given]):
         shared = ".shared()" if self._shared else ""
         return f"{self._of!r}{shared or f'.within({self._seconds!r})'}"
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         return Block, (self._of, self._shared, None if self._shared else self._seconds)
 
 
@@ -211,12 +214,12 @@ class AllOf(Acquired):
     they were given. While it waits for one, it holds only locks that come before that one. So
     threads that want overlapping sets do not wait for each other in a circle."""
 
-    def __init__(self, members: "Sequence[Way]") -> None:
+    def __init__(self, members: Sequence[Way]) -> None:
         """Made by all_of()."""
         if not members:
             raise ValueError("all_of: no lock (accepted: one lock or more)")
 
-        def key(of: Way) -> "Tuple[str, str]":
+        def key(of: Way) -> Tuple[str, str]:
             return of._parts[0][0]._key
 
         self._members = sorted(members, key=key)
@@ -229,11 +232,11 @@ class AllOf(Acquired):
         super().__init__(self._members, False, None)
 
     @property
-    def _parts(self) -> "Sequence[Tuple[Named, bool]]":
+    def _parts(self) -> Sequence[Tuple[Named, bool]]:
         return [part for each in self._members for part in each._parts]
 
     def __repr__(self) -> str:
         return f"lockflight.all_of({', '.join(map(repr, self._members))})"
 
-    def __reduce__(self) -> "Tuple[Any, ...]":
+    def __reduce__(self) -> Tuple[Any, ...]:
         return AllOf, (self._members,)

@@ -49,7 +49,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.held = 0
-        self._jobs: "queue.SimpleQueue[Optional[Callable[[], object]]]" = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Optional[Callable[[], object]]] = queue.SimpleQueue()
         # A daemon: the process can end while it waits.
         self._thread = threading.Thread(target=self._run, name="lockflight", daemon=True)
         self._thread.start()
@@ -88,7 +88,7 @@ class Worker:
 
         self.post(job)
 
-    def post_give(self, give: Callable[[], Optional[BaseException]]) -> "Reply":
+    def post_give(self, give: Callable[[], Optional[BaseException]]) -> Reply:
         """The outcome is the error that `give` returns."""
         reply = Reply()
         self.post_end(lambda: reply.send(None, give()))
@@ -114,7 +114,7 @@ class Worker:
             _idle.append(self)
 
 
-def _outcome(call: Callable[[], Any]) -> "Tuple[Any, Optional[BaseException]]":
+def _outcome(call: Callable[[], Any]) -> Tuple[Any, Optional[BaseException]]:
     try:
         return call(), None
     except BaseException as error:  # it is raised in the task
@@ -126,7 +126,7 @@ class Reply:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._future: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = (
+        self._future: asyncio.Future[Tuple[Any, Optional[BaseException]]] = (
             self._loop.create_future()
         )
 
@@ -143,7 +143,7 @@ class Reply:
             return False
         return True
 
-    async def outcome(self) -> "Tuple[Any, Optional[BaseException]]":
+    async def outcome(self) -> Tuple[Any, Optional[BaseException]]:
         return await self._future
 
 
@@ -165,11 +165,11 @@ class Acquire:
     """An acquire for a task. It ends with a worker that holds and belongs to the task, or with one
     that is free. Of several locks, one worker holds all."""
 
-    def __init__(self, way: "Way", parts: "_Parts", until: Optional[float]) -> None:
+    def __init__(self, way: Way, parts: _Parts, until: Optional[float]) -> None:
         self._way, self._parts, self._until = way, parts, until
         self.alike = tuple((id(lock._tasks), shared) for lock, shared in parts)
         self.size = len(parts)
-        self.refused_by: "List[_Poller]" = []  # those that hold one of the locks for another task
+        self.refused_by: List[_Poller] = []  # those that hold one of the locks for another task
         self._cancellation = _core.Cancellation()
         self._decided = Once()  # whether the thread or the task has come to an end
         self._dropped = Once()
@@ -227,7 +227,7 @@ class Acquire:
             _give_seat()
         self._decide(bool(got), error)
 
-    def attempt(self, poller: "_Poller") -> Optional[bool]:
+    def attempt(self, poller: _Poller) -> Optional[bool]:
         """Whether it is at an end. Then the poller holds for the task, or serves nobody. None: the
         poller holds one of the locks for another task, so that another thread has to try."""
         if self.is_over:
@@ -268,13 +268,13 @@ class _Poller(Worker):
 
     def __init__(self) -> None:
         self._is_retired = False  # nobody gives it more
-        self._pending: "Deque[Acquire]" = collections.deque()
+        self._pending: Deque[Acquire] = collections.deque()
         super().__init__()
 
     def is_free(self, locks: int) -> None:
         self.held -= locks
 
-    def add(self, acquires: "Deque[Acquire]") -> None:
+    def add(self, acquires: Deque[Acquire]) -> None:
         self.post(lambda: self._pending.extend(acquires))
 
     # In its thread:
@@ -313,7 +313,7 @@ class _Poller(Worker):
 
     def _attempt_all(self) -> None:
         self.seat_some()
-        left: "Deque[Acquire]" = collections.deque()
+        left: Deque[Acquire] = collections.deque()
         failed = set()  # what one could not have, no other one can
         for each in self._pending:
             has_room = self.held == 0 or self.held + each.size <= _MOST_HELD
@@ -330,7 +330,7 @@ class _Poller(Worker):
         self._pending = left
 
 
-def give(worker: Worker, parts: "_Parts", as_death: bool = False) -> Optional[BaseException]:
+def give(worker: Worker, parts: _Parts, as_death: bool = False) -> Optional[BaseException]:
     """In the thread of the worker, which does not hold them any more then, whatever went wrong."""
     first: Optional[BaseException] = None
     for lock, shared in reversed(parts):
@@ -360,9 +360,9 @@ async def call_aside(call: Callable[[], Any]) -> Any:
 # All threads use it, also a garbage collection in the middle of any of these functions: so there is
 # no lock, and each change is one call.
 _idle: List[Worker] = []
-_pollers: "List[_Poller]" = []  # those that can be given more
+_pollers: List[_Poller] = []  # those that can be given more
 _seats: List[None] = [None] * MOST_WAITING  # one for each thread that may begin to wait
-_ending: "Set[Callable[[], object]]" = set()  # what ends holds, and is not done yet
+_ending: Set[Callable[[], object]] = set()  # what ends holds, and is not done yet
 
 
 def borrow() -> Worker:
@@ -399,7 +399,7 @@ def _attempt_in_turn(acquire: Acquire) -> None:
     _pass_on(collections.deque([acquire]), besides=[])
 
 
-def _pass_on(acquires: "Deque[Acquire]", besides: List[_Poller]) -> None:
+def _pass_on(acquires: Deque[Acquire], besides: List[_Poller]) -> None:
     for poller in list(_pollers):
         if poller not in besides and _leave(_pollers, poller):
             break

@@ -51,8 +51,7 @@ void run_rank_on(Port& bare, const anywhere& lock, const run_plan& plan, const t
   };
   fabric::counting<Port> counted(bare);
   if (!plan.trace) return act(counted);
-  fabric::tracing traced(counted, fabric::trace_buffer(results.trace_room(bare.rank()),
-                                                       results.of(bare.rank()).trace_used));
+  fabric::tracing traced(counted, results.trace_of(bare.rank()));
   act(traced);
 }
 

@@ -12,8 +12,7 @@ void trace_on_shm(const anywhere& lock, const run_plan& plan, const run_results&
       what,
       [&](shm::port& bare) {
         fabric::counting<shm::port> counted(bare);
-        fabric::tracing traced(counted, fabric::trace_buffer(results.trace_room(bare.rank()),
-                                                             results.of(bare.rank()).trace_used));
+        fabric::tracing traced(counted, results.trace_of(bare.rank()));
         any_port_on on(traced);
         lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
       },

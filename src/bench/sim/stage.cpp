@@ -18,8 +18,7 @@ void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& r
   sim::run_ports(
       what,
       [&](sim::port& port) {
-        fabric::trace_buffer events(results.trace_room(port.rank()),
-                                    results.of(port.rank()).trace_used);
+        fabric::trace_buffer events = results.trace_of(port.rank());
         if (plan.trace) port.trace_into(&events);
         const sim_clock clock(port);
         any_port_on on(port);

@@ -48,6 +48,7 @@ struct alignas(128) rank_result {
   double on_atomics = 0;         ///< of a server: the same of its card's atomic units
 
   std::uint64_t trace_used = 0;
+  std::uint64_t trace_dropped = 0;  ///< events for which the trace had no room
 
   bool lost = false;  ///< the rank's process was killed and its measurements are incomplete;
                       ///< written by the starter
@@ -95,6 +96,7 @@ struct alignas(128) rank_result {
     untimed_writes = 0;
     handoffs = {};
     trace_used = 0;
+    trace_dropped = 0;
   }
 };
 
@@ -144,6 +146,10 @@ class run_results {
   /// Room for a rank's events; empty without tracing.
   [[nodiscard]] std::span<fabric::trace_event> trace_room(rma::rank_t rank) const {
     return {events_ + static_cast<std::size_t>(rank) * events_each_, events_each_};
+  }
+  [[nodiscard]] fabric::trace_buffer trace_of(rma::rank_t rank) const {
+    rank_result& r = of(rank);
+    return {trace_room(rank), r.trace_used, r.trace_dropped};
   }
 
  private:

@@ -74,6 +74,14 @@ std::vector<domain_owner> domain::owners_of(std::string_view name) {
   return all;
 }
 
+std::string domain::warning_before_open(std::string_view name) {
+  if (name == default_domain || detail::is_cluster_name(name)) return "";
+  const std::string of_cluster = std::string(detail::cluster_prefix) + std::string(name);
+  if (!owners_of(name).empty() || owners_of(of_cluster).empty()) return "";
+  return "makes domain '" + std::string(name) +
+         "', which is of this machine alone; that of the cluster is '" + of_cluster + "'";
+}
+
 const std::string& domain::name() const { return file_->name(); }
 const domain_options& domain::options() const { return file_->options(); }
 const std::string& domain::path() const { return file_->place().path; }

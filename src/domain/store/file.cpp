@@ -144,10 +144,7 @@ class new_file {
 /// caller is to look for the file again: another process has made it meanwhile, or has dropped the
 /// folder.
 descriptor create(const domain_place& at, const domain_options& what) {
-  const auto cannot = [&](int error) {
-    return domain_error(error == ENOSPC ? domain_error::reason::full : domain_error::reason::system,
-                        at.path + ": cannot be made: " + why(error));
-  };
+  const auto cannot = [&](int error) { return cannot_be_made(at.path, error); };
   const auto is_folder_gone = [&](int error) { return error == ENOENT && at.mode == 0600; };
   make_folder(at);
   try {

@@ -23,7 +23,6 @@
 #include "domain/store/layout.hpp"
 #include "domain/store/text.hpp"
 #include "fabric/shm/pause.hpp"
-#include "lockflight/domain.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -33,29 +32,40 @@ constexpr const char* chosen_by = "LOCKFLIGHT_DOMAINS";
 
 std::string suffix() { return ".lf" + std::to_string(format); }
 
-/// The folder that the user has chosen. A program that runs with more rights than its caller does
-/// not ask its caller.
-const char* chosen_folder() {
+/// The folder that the user has named, or null. A program that runs with more rights than its
+/// caller does not ask its caller.
+const char* named_folder() {
   const char* const given = secure_getenv(chosen_by);
-  if (given == nullptr || *given == '\0') return nullptr;
-  if (*given != '/')
+  return given == nullptr || *given == '\0' ? nullptr : given;
+}
+
+std::string named_folder_text() { return std::string(chosen_by) + "=" + shown(named_folder()); }
+
+/// The same, if domains can lie there.
+const char* chosen_folder() {
+  const char* const given = named_folder();
+  if (given == nullptr) return nullptr;
+  const auto refuse = [](const std::string& why, const std::string& accepted) {
     throw domain_error(domain_error::reason::invalid,
-                       std::string(chosen_by) + "='" + given + "' (accepted: an absolute path)");
+                       named_folder_text() + ", which " + why + " (accepted: " + accepted + ")");
+  };
+  struct stat s {};
   struct statfs f {};
-  const bool is_there = statfs(given, &f) == 0;
+  if (*given != '/') refuse("is not absolute", "the absolute path of a folder that exists");
+  const bool is_there = stat(given, &s) == 0;
   if (!is_there && (errno == ENOENT || errno == ENOTDIR))
-    throw domain_error(domain_error::reason::invalid,
-                       std::string(chosen_by) + "='" + given +
-                           "', which does not exist (accepted: a folder that exists; it is not "
-                           "made, since its users may have to share it)");
+    refuse("does not exist",
+           "a folder that exists; it is not made, since its users may have to share it");
+  if (!is_there)
+    refuse("cannot be looked into: " + std::generic_category().message(errno),
+           "a folder whose path this user may search");
+  if (!S_ISDIR(s.st_mode)) refuse("is no folder", "a folder that exists");
   const std::string_view foreign =
-      is_there ? name_of_unusable_file_system(f.f_type) : std::string_view{};
+      statfs(given, &f) == 0 ? name_of_unusable_file_system(f.f_type) : std::string_view{};
   if (!foreign.empty())
-    throw domain_error(domain_error::reason::invalid,
-                       std::string(chosen_by) + "='" + given + "', which is " +
-                           std::string(foreign) +
-                           " (accepted: a folder in a file system of this machine, such as tmpfs, "
-                           "ext4 or xfs; the locks of a cluster are in domains etcd:NAME)");
+    refuse("is " + std::string(foreign),
+           "a folder in a file system of this machine, such as tmpfs, ext4 or xfs; the locks of a "
+           "cluster are in domains etcd:NAME");
   return given;
 }
 
@@ -280,14 +290,19 @@ bool removal_right::is_at_path() const {
          ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
+domain_error cannot_be_made(const std::string& path, int error) {
+  std::string text = path + ": cannot be made: " + std::generic_category().message(error);
+  if (named_folder() != nullptr && error != ENOSPC)
+    text += "; " + named_folder_text() + " (accepted: a folder in which this user can make files)";
+  return {error == ENOSPC ? domain_error::reason::full : domain_error::reason::system, text};
+}
+
 void make_folder(const domain_place& at) {
   const std::string folder = folder_of(at);
   if (at.mode != 0600) return;
   while (mkdir(folder.c_str(), 0700) != 0) {
     const int error = errno;
-    if (error != EEXIST)
-      throw domain_error(domain_error::reason::system,
-                         folder + ": cannot be made: " + std::generic_category().message(error));
+    if (error != EEXIST) throw cannot_be_made(folder, error);
     struct stat s {};
     if (lstat(folder.c_str(), &s) != 0) continue;  // a remover has dropped it since
     if (!is_own_folder(s)) refuse(folder, s, not_an_own_folder);

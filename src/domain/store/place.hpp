@@ -14,6 +14,7 @@
 
 #include "base/descriptor.hpp"
 #include "domain/store/fork.hpp"
+#include "lockflight/domain.hpp"
 
 namespace lockflight::detail {
 
@@ -73,6 +74,9 @@ class removal_right {
   descriptor file_;
   std::optional<closed_in_children> not_inherited_;
 };
+
+/// The error of a file or a folder that the system refuses to make.
+[[nodiscard]] domain_error cannot_be_made(const std::string& path, int error);
 
 /// Makes the folder of a private domain. Throws domain_error (damaged) if another user has it.
 void make_folder(const domain_place& at);
