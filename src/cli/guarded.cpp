@@ -16,9 +16,9 @@
 #include "cli/environment.hpp"
 #include "cli/inherited.hpp"
 #include "cli/named.hpp"
+#include "cli/period_note.hpp"
 #include "cli/run_events.hpp"
 #include "cli/run_signals.hpp"
-#include "cli/slot_note.hpp"
 #include "cli/standard_error.hpp"
 #include "cli/time_left.hpp"
 #include "lockflight/named_control.hpp"
@@ -42,9 +42,9 @@ named_handle handle_for(const domain& in, const guarded_command& what) {
 /// How a wait ended.
 enum class outcome { has_lock, conflict, interrupted, done };
 
-/// The outcome of a run whose note of --once-per gave that answer.
-outcome outcome_of(slot_note::answer what) {
-  using enum slot_note::answer;
+/// The outcome of a run whose note of --every gave that answer.
+outcome outcome_of(period_note::answer what) {
+  using enum period_note::answer;
   return what == done ? outcome::done : what == none ? outcome::conflict : outcome::has_lock;
 }
 
@@ -61,7 +61,7 @@ class guarded_run {
         left_(what.patience),
         circles_(message_, !what.is_silent, what.fails_on_deadlock),
         events_(what.events, what.names) {
-    if (what.slot_length) note_.emplace(*what.slot_length);
+    if (what.period) note_.emplace(*what.period);
   }
   [[nodiscard]] int run();
 
@@ -84,7 +84,7 @@ class guarded_run {
   [[nodiscard]] bool stays_valid() const;
   [[nodiscard]] outcome read_note();
   [[nodiscard]] std::optional<outcome> write_note();
-  [[nodiscard]] std::optional<outcome> choose_slot();
+  [[nodiscard]] std::optional<outcome> choose_period();
   void take_note_back();
   void say_why_it_does_not_run(outcome how);
   void say_conflict();
@@ -111,7 +111,7 @@ class guarded_run {
   circle_watch circles_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
-  std::optional<slot_note> note_;  // with --once-per
+  std::optional<period_note> note_;  // with --every
 };
 
 std::string guarded_run::locks_text() const {
@@ -133,7 +133,7 @@ std::string_view program_of(const guarded_command& what) {
 /// has been removed.
 std::optional<outcome> guarded_run::ask_once() {
   try {
-    // A run that comes while the work of its slot is being done does not wait for its end.
+    // A run that comes while the work of its period is being done does not wait for its end.
     outcome how = read_note();
     if (how != outcome::has_lock) return how;
     if (const auto had = acquire_once(); had != outcome::has_lock) return had;
@@ -219,23 +219,23 @@ bool guarded_run::is_to_stop_waiting() {
          circles_.is_to_end(*in_, may_be_in_circle(), for_hosts());
 }
 
-// ---- the note of --once-per ----
+// ---- the note of --every ----
 
-/// Reads the note: `has_lock` if the present slot is open, and without --once-per.
+/// Reads the note: `has_lock` if the present period is open, and without --every.
 outcome guarded_run::read_note() {
   return note_ ? outcome_of(note_->read(*held_, left_.now())) : outcome::has_lock;
 }
 
-/// Writes the note of the present slot. If that slot is over when etcd has answered, the run notes
-/// the next one, in which COMMAND then begins. Nothing if the lock is lost meanwhile.
+/// Writes the note of the present period. If that period is over when etcd has answered, the run
+/// notes the next one, in which COMMAND then begins. Nothing if the lock is lost meanwhile.
 std::optional<outcome> guarded_run::write_note() {
   for (;;) {
     const outcome how = outcome_of(note_->write(*held_, left_.now()));
     if (how != outcome::has_lock) return how;
     if (!stays_valid()) break;
-    if (note_->is_of_present_slot()) return outcome::has_lock;
+    if (note_->is_of_present_period()) return outcome::has_lock;
     say(locks_text() +
-        ": the slot has ended before etcd had its note, so COMMAND is that of the next slot");
+        ": the period has ended before etcd had its note, so COMMAND is that of the next period");
   }
   if (signals_.pending() != 0) return outcome::interrupted;
   // (!) A run that waits again would take its own note for that of another run.
@@ -243,8 +243,8 @@ std::optional<outcome> guarded_run::write_note() {
   return std::nullopt;
 }
 
-/// write_note() with --once-per, and what follows if it throws.
-std::optional<outcome> guarded_run::choose_slot() {
+/// write_note() with --every, and what follows if it throws.
+std::optional<outcome> guarded_run::choose_period() {
   if (!note_) return outcome::has_lock;
   try {
     message_.begin();
@@ -264,7 +264,7 @@ std::optional<outcome> guarded_run::choose_slot() {
 void guarded_run::take_note_back() {
   if (note_ && !note_->take_back_at_end(*held_, left_.now()))
     say(locks_text() +
-        ": COMMAND has not run, but its slot may count as done, since the note in etcd could not "
+        ": COMMAND has not run, but its period may count as done, since the note in etcd could not "
         "be taken back");
 }
 
@@ -275,7 +275,7 @@ void guarded_run::say_why_it_does_not_run(outcome how) {
     events_.is_done_until(note_->done_until());
     say(locks_text() + " is done until " + utc_text(note_->done_until()) +
         ", so COMMAND is not run" +
-        (note_->is_after_present_slot() ? "; that is after the present slot of --once-per" : ""));
+        (note_->is_after_present_period() ? "; that is after the present period of --every" : ""));
   } else if (how == outcome::conflict) {
     say_conflict();
   } else {
@@ -459,7 +459,7 @@ int guarded_run::run() {
     events_.has_lock(*held_);
     if (const auto code = repair_after_death(watches)) return *code;
     set_environment(*in_, *held_, held_since_ns_);
-    const auto chosen = choose_slot();
+    const auto chosen = choose_period();
     if (chosen == outcome::has_lock) return conclude(attend_command(watches), watches);
     if (chosen) return give_up(*chosen);
     events_.has_lost_lock();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/domain_name.hpp"
-#include "cli/slots.hpp"
+#include "cli/periods.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
@@ -22,11 +22,11 @@ struct guarded_command {
   limit patience = limit::for_ever();
   bool waits_anyway = false;              ///< also for a run around this one
   bool fails_on_deadlock = false;         ///< gives up if it waits in a circle
-  std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the slot is done
+  std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the period is done
   /// In a cluster: the time between SIGTERM and the deadline. None: a 25th of the time to live.
   std::optional<std::chrono::nanoseconds> grace;
-  std::optional<wall_seconds> slot_length;  ///< the command runs once in each slot of time
-  bool leads = false;                       ///< to be said when the lock is held
+  std::optional<wall_seconds> period;  ///< the command runs once in each period of time
+  bool leads = false;                  ///< to be said when the lock is held
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;

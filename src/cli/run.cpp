@@ -44,7 +44,7 @@ std::vector<std::string> names_from(const arguments& given) {
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     throw refuse("NAME", *twice, "each name once");
-  for (const char* const option : {"--slots", "--leader", "--once-per"})
+  for (const char* const option : {"--units", "--leader", "--every"})
     if (names.size() > 1 && given.has(option))
       throw refuse(option, given.one(option).value_or(""), "only with one NAME");
   return names;
@@ -65,14 +65,13 @@ guarded_command guarded_from(const arguments& given) {
   what.in = *domain_name_from(given);
   if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
-  check_together(given, "--slots", {"--shared", "--leader", "--once-per"});
-  if (const auto text = given.one("--slots"))
-    what.units = static_cast<int>(whole_number("--slots", *text, 1, most_units));
+  check_together(given, "--units", {"--shared", "--leader", "--every"});
+  if (const auto text = given.one("--units"))
+    what.units = static_cast<int>(whole_number("--units", *text, 1, most_units));
   check_together(given, "--leader",
-                 {"--shared", "--timeout", "--nonblock", "--once-per", "--conflict-exit-code"});
-  check_together(given, "--once-per", {"--shared"});
-  if (const auto text = given.one("--once-per"))
-    what.slot_length = slot_length("--once-per", *text);
+                 {"--shared", "--timeout", "--nonblock", "--every", "--conflict-exit-code"});
+  check_together(given, "--every", {"--shared"});
+  if (const auto text = given.one("--every")) what.period = length_of_time("--every", *text);
   if (const auto text = given.one("--json")) what.events = events_descriptor("--json", *text);
   what.inherits = given.has("--inherit");
   if (what.inherits && what.in.name.starts_with("etcd:"))
@@ -81,7 +80,7 @@ guarded_command guarded_from(const arguments& given) {
         "a domain of this machine beside --inherit, since a lock of a cluster may be lost, "
         "and what COMMAND has left running cannot be ended then");
   if (const auto text = given.one("--at-least"))
-    what.at_least = std::chrono::seconds(slot_length("--at-least", *text));
+    what.at_least = std::chrono::seconds(length_of_time("--at-least", *text));
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
@@ -151,13 +150,13 @@ command run_command() {
            "LOCKFLIGHT_INSIDE says which locks the runs around COMMAND hold. If COMMAND starts "
            "another run that would wait for one of them, each would wait for the other: the inner "
            "run exits with 2 at once and says so, unless both share the lock, or a run that is "
-           "not around it has a unit of --slots. With --wait-anyway it waits. It waits as well if "
+           "not around it has a unit of --units. With --wait-anyway it waits. It waits as well if "
            "the outer run has ended, or does not wait for COMMAND any more.",
            "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
            "with overlapping names do not wait for each other in a circle. --timeout is that of "
            "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
            "LOCKFLIGHT_TOKEN then have a line for each name, in that order.",
-           "With --slots N, up to N runs of NAME go on at a time, and others wait in the order in "
+           "With --units N, up to N runs of NAME go on at a time, and others wait in the order in "
            "which they came. Each run has a unit of its own: LOCKFLIGHT_UNIT is its number, from 0 "
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
@@ -189,20 +188,20 @@ command run_command() {
            "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "
            "again as a candidate.",
-           "With --once-per 1h, COMMAND runs at most once in each hour of the clock, whoever tries "
-           "it: slots begin at full hours or days of UTC. The slot is noted before COMMAND starts, "
+           "With --every 1h, COMMAND runs at most once in each hour of the clock, whoever tries "
+           "it: periods begin at full hours or days of UTC. The period is noted before COMMAND starts, "
            "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
-           "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
+           "back. All that use NAME give the same period. A restart of the machine and 'lockflight "
            "domain forget' forget the note. In a "
            "cluster the note is in etcd. While etcd does not answer the run waits, as for the "
-           "lock; if it gives up while it writes the note, the slot may count as done.",
+           "lock; if it gives up while it writes the note, the period may count as done.",
            "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
            "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
            "and \"waiters\", each with fields as in 'lockflight who --json', as \"silent\" is, or "
            "the \"missing_answer\" of a cluster's etcd; \"acquired\" has "
-           "\"tokens\", \"owner_died\", and with --slots a \"unit\"; \"ended\", which is about "
-           "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
+           "\"tokens\", \"owner_died\", and with --units a \"unit\"; \"ended\", which is about "
+           "COMMAND, has \"code\" and \"ran\"; \"done\", of --every, has \"until\", seconds "
            "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
            "more. A line that nobody reads within a tenth of a second is lost, with all after "
            "it.",
@@ -215,10 +214,11 @@ command run_command() {
             .what = "the command to run and its arguments, after --",
             .completes = option::offer::a_command},
            {.name = "--shared", .what = "share the lock with others that share it"},
-           {.name = "--slots",
+           {.name = "--units",
+            .earlier = "--slots",
             .value = "N",
             .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
-                    "1 to 1024"},
+                    "1 to 1024 (--slots in earlier versions)"},
            {.name = "--timeout",
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
@@ -233,9 +233,11 @@ command run_command() {
             .what = "write what happens to the run as lines of JSON to this descriptor, which "
                     "COMMAND does not inherit, such as 3 with '3>events' in the shell"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
-           {.name = "--once-per",
-            .value = "SLOT",
-            .what = "run COMMAND at most once in each slot of time, such as 90s, 30m, 1h or 1d"},
+           {.name = "--every",
+            .earlier = "--once-per",
+            .value = "PERIOD",
+            .what = "run COMMAND at most once in each period of time, such as 90s, 30m, 1h or 1d "
+                    "(--once-per in earlier versions)"},
            {.name = "--at-least",
             .value = "TIME",
             .what = "hold the lock so long from the moment it is there, also if COMMAND is "
@@ -266,7 +268,7 @@ command run_command() {
             .value = "CODE",
             .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
                     "1), and "
-                    "with --once-per if COMMAND has run in this slot (default: 0)"}}),
+                    "with --every if COMMAND has run in this period (default: 0)"}}),
       // The options of flock(1).
       .options_elsewhere = {{"-n", "--nonblock"},
                             {"--nb", "--nonblock"},
@@ -295,7 +297,7 @@ command run_command() {
             "run searches side by side, while nobody rebuilds the index"},
            {"lockflight run --timeout 60 index data -- ./rebuild",
             "take both locks, whatever the order in which other runs name them"},
-           {"lockflight run --slots 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
+           {"lockflight run --units 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
             "run two at a time, each on a device of its own"},
            {"lockflight run --on-owner-died ./repair.sh index -- ./add-to-index",
             "repair the index first, if a run was killed in the middle"},
@@ -307,14 +309,14 @@ command run_command() {
             "note in a file when the backup waited, ran and ended"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
-           {"lockflight run --once-per 1d report -- ./report.sh",
+           {"lockflight run --every 1d report -- ./report.sh",
             "run the report once a day, however often this is tried"},
            {"lockflight run --domain etcd:jobs --leader scheduler -- ./scheduler",
             "run the scheduler on one host of a cluster, and on another one if that fails"}},
       .exit_codes = {{0,
                       "and any other code: that of COMMAND; 128 + n if signal n ended it, unless "
-                      "the run ends by it as well; with --once-per 0 also if COMMAND has run in "
-                      "this slot"},
+                      "the run ends by it as well; with --every 0 also if COMMAND has run in "
+                      "this period"},
                      {1, "the run did not get the lock in time; -E sets another code"},
                      {2,
                       "bad usage, or a run around this one holds NAME; one line on standard error "

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/attended.hpp"
-#include "cli/slots.hpp"
+#include "cli/periods.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 

@@ -104,7 +104,7 @@ command who_command() {
            "its command; \"silent\", if it is there, are the hosts that do "
            "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
            "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
-           "container's. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
+           "container's. A semaphore, which 'lockflight run --units N' makes, has \"units\", "
            "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
            "\"acquires\" are the exclusive ones on this host since the lock was made. "

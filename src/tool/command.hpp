@@ -22,6 +22,7 @@ struct option {
 
   std::string name;            ///< "--lock"; "FILE.json" for a positional
   std::string shorthand = {};  ///< "-o", or empty
+  std::string earlier = {};    ///< its name in earlier versions, which is accepted as well
   std::string value = {};      ///< the name of its value; empty: it takes none
   std::string what = {};       ///< the effect, without a final stop
   offer completes = offer::nothing;

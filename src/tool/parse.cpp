@@ -16,7 +16,9 @@ namespace {
 
 /// CLI11 splits the line; values are read by the commands, so that every message has one form.
 CLI::Option* declare(CLI::App& app, const option& o) {
-  const std::string names = o.shorthand.empty() ? o.name : o.shorthand + "," + o.name;
+  std::string names = o.name;
+  for (const std::string& other : {o.shorthand, o.earlier})
+    if (!other.empty()) names += "," + other;
   if (o.value.empty() && !o.positional()) {
     CLI::Option* const flag = app.add_flag(names);
     flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -1,4 +1,4 @@
-"""lockflight run for commands that run once for each slot of time (--once-per), and for leaders
+"""lockflight run for commands that run once for each period of time (--every), and for leaders
 (--leader), on one machine. tests/cluster/run_test.py has what a cluster adds."""
 
 import time
@@ -6,9 +6,9 @@ import unittest
 
 from named_support import DOMAIN, NamedTest, wait_until
 
-# A slot that does not end during the test, but for one moment in eight years.
+# A period that does not end during the test, but for one moment in eight years.
 DAYS = 3000
-LONG = ["--once-per", f"{DAYS}d"]
+LONG = ["--every", f"{DAYS}d"]
 SECONDS = DAYS * 86400
 END = time.strftime("%Y-%m-%d %H:%M:%S UTC",
                     time.gmtime((int(time.time()) // SECONDS + 1) * SECONDS))
@@ -26,7 +26,7 @@ class OncePer(NamedTest):
         self.assert_done(["-E", "9"], 9)
         self.assert_done(["--nonblock"])
         self.assertEqual(self.run_in("echo", "ran", options=LONG, name="other"), (0, "ran\n", ""))
-        self.assertEqual(self.run_in("echo", "ran"), (0, "ran\n", ""), "without --once-per it runs")
+        self.assertEqual(self.run_in("echo", "ran"), (0, "ran\n", ""), "without --every it runs")
         self.assert_done()
 
     def test_one_of_many_at_once(self):
@@ -71,27 +71,27 @@ class OncePer(NamedTest):
         self.assertEqual(self.run_in("true", options=[*LONG, "--nonblock"]), (1, "", ""))
         self.assertEqual(self.run_in("true", options=[*LONG, "--nonblock", "-E", "9"]), (9, "", ""))
 
-    def test_an_earlier_slot_than_the_noted_one_is_done(self):
+    def test_an_earlier_period_than_the_noted_one_is_done(self):
         """As when a clock has gone back."""
         self.assertEqual(self.run_in("true", options=LONG)[0], 0)
-        code, out, err = self.run_in("echo", "ran", options=["--once-per", "1s"])
+        code, out, err = self.run_in("echo", "ran", options=["--every", "1s"])
         self.assertEqual((code, out), (0, ""))
         self.assertIn(f"until {END}", err)
-        self.assertIn("after the present slot", err)
+        self.assertIn("after the present period", err)
 
     def test_a_forgotten_name_has_no_note(self):
         self.assertEqual(self.run_in("true", options=LONG)[0], 0)
         self.assertEqual(self.run_program("domain", "forget", DOMAIN, "jobs")[0], 0)
         self.assertEqual(self.run_in("echo", "ran", options=LONG), (0, "ran\n", ""))
 
-    def test_each_slot(self):
-        """With slots of a second: never twice in one, and not much less than once in each."""
+    def test_each_period(self):
+        """With periods of a second: never twice in one, and not much less than once in each."""
         ran = []
         begin = time.time()
         while time.time() < begin + 3:
-            out = self.run_in("date", "+%s", options=["--once-per", "1s"])[1]
+            out = self.run_in("date", "+%s", options=["--every", "1s"])[1]
             ran += out.splitlines()
-        # A command that starts at the very end of its slot may print the next second.
+        # A command that starts at the very end of its period may print the next second.
         self.assertGreaterEqual(len(set(ran)), 2, ran)
         self.assertLessEqual(len(ran), int(time.time()) - int(begin) + 1, ran)
 
@@ -130,18 +130,18 @@ class Refused(NamedTest):
             for word in [*words, "accepted"]:
                 self.assertIn(word, err)
 
-    def test_slots(self):
+    def test_periods(self):
         for bad in ["", "1", "h", "0h", "-1h", "1.5h", "1w", "1 h", "1hh", "1H", "4000d",
                     "99999999999999999999s", "4294967296d", "+1h"]:
-            self.assert_refused(["--once-per", bad], "--once-per", f"'{bad}'", "1h")
+            self.assert_refused(["--every", bad], "--every", f"'{bad}'", "1h")
         for good in ["1s", "90s", "30m", "1h", "1d", "3660d"]:
-            self.assertEqual(self.run_in("true", options=["--once-per", good], name=good)[0], 0)
+            self.assertEqual(self.run_in("true", options=["--every", good], name=good)[0], 0)
 
     def test_what_does_not_go_together(self):
-        for other in [["--shared"], ["--timeout", "1"], ["--nonblock"], ["--once-per", "1h"],
+        for other in [["--shared"], ["--timeout", "1"], ["--nonblock"], ["--every", "1h"],
                       ["-E", "3"]]:
             self.assert_refused(["--leader", *other], "--leader", "not together with --")
-        self.assert_refused(["--once-per", "1h", "--shared"], "--once-per", "--shared")
+        self.assert_refused(["--every", "1h", "--shared"], "--every", "--shared")
 
     def test_grace(self):
         for bad in ["-1", "x", "inf", "1e9"]:

@@ -43,12 +43,12 @@ class Events(NamedTest):
         self.assertEqual((after[0]["code"], after[0]["ran"]), (7, True))
 
     def test_a_unit_and_a_death(self):
-        first, _ = self.hold(options=["--slots", "2"])
-        self.assertEqual(self.events_of("true", options=["--slots", "2"])[0]["unit"], 1)
-        self.hold(options=["--slots", "2"])  # the other unit, which would be free before the first
+        first, _ = self.hold(options=["--units", "2"])
+        self.assertEqual(self.events_of("true", options=["--units", "2"])[0]["unit"], 1)
+        self.hold(options=["--units", "2"])  # the other unit, which would be free before the first
         first.kill()
         first.wait(timeout=10)
-        found = self.events_of("true", options=["--slots", "2"])[0]
+        found = self.events_of("true", options=["--units", "2"])[0]
         self.assertEqual((found["unit"], found["owner_died"]), (0, True))
 
     def test_readers_have_no_token(self):
@@ -81,7 +81,7 @@ class Events(NamedTest):
 
     def test_a_slot_that_is_done(self):
         for events in (["acquired", "ended", "released"], ["done"]):
-            found = self.events_of("true", options=["--once-per", "3660d"])
+            found = self.events_of("true", options=["--every", "3660d"])
             self.assertEqual([each["event"] for each in found], events)
 
     def test_a_command_that_is_not_there(self):

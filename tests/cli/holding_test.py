@@ -44,7 +44,7 @@ class AtLeast(NamedTest):
             self.assertEqual((code, out), (0, "no\n"), "it is no death")
 
     def test_a_kill_is_no_death_once_the_command_has_ended(self):
-        for options, name in (([], "jobs"), (["--slots", "1"], "gpu")):
+        for options, name in (([], "jobs"), (["--units", "1"], "gpu")):
             run = self.start("run", "--domain", DOMAIN, "--at-least", "60s", *options, name, "--",
                              "sh", "-c", "exit 7")
             self.addCleanup(self.end, run)
@@ -172,9 +172,9 @@ class OnOwnerDied(NamedTest):
         self.assertEqual(self.deal("fail")[0], 65)
 
     def test_of_a_unit_and_of_several(self):
-        self.die("gpu", ["--slots", "1"])
+        self.die("gpu", ["--units", "1"])
         self.assertEqual(self.run_in(*self.TOLD, name="gpu", options=[
-            "--slots", "1", "--on-owner-died", "true"]), (0, "no\n", ""))
+            "--units", "1", "--on-owner-died", "true"]), (0, "no\n", ""))
         self.die("b")
         run = self.start("run", "--domain", DOMAIN, "--on-owner-died", "echo repairs", "a", "b",
                          "--", "echo", "runs")

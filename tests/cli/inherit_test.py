@@ -84,7 +84,7 @@ class Heirs(InheritTest):
             self.assertEqual(self.run_inherit(f"exit {code}"), (code, [], ""))
             self.assertEqual(self.who()["holders"], [])
         _, out, _ = self.run_in("sh", "-c", "echo $LOCKFLIGHT_LOCK $LOCKFLIGHT_UNIT",
-                                options=["--inherit", "--slots", "2"], name="s")
+                                options=["--inherit", "--units", "2"], name="s")
         self.assertEqual(out, "s 0\n")
 
     def test_a_child_that_closes_its_descriptors_lets_go(self):
@@ -115,14 +115,14 @@ class Heirs(InheritTest):
         for unit in (0, 1):
             code, out, _ = self.run_in("sh", "-c", "sleep 60 >/dev/null 2>&1 & "
                                        "echo $! $LOCKFLIGHT_UNIT",
-                                       options=["--inherit", "--slots", "2"], name="s")
+                                       options=["--inherit", "--units", "2"], name="s")
             self.daemons.append(int(out.split()[0]))
             self.assertEqual((code, out.split()[1]), (0, str(unit)))
-        self.assertEqual(self.run_in("true", options=["--slots", "2", "--nonblock"], name="s")[0],
+        self.assertEqual(self.run_in("true", options=["--units", "2", "--nonblock"], name="s")[0],
                          1)
         self.kill(self.daemons[0])
         self.assertEqual(self.run_in("sh", "-c", "exit $LOCKFLIGHT_UNIT",
-                                     options=["--slots", "2", "--timeout", "10"], name="s"),
+                                     options=["--units", "2", "--timeout", "10"], name="s"),
                          (0, "", ""))
 
     def test_shared_and_several_names(self):

@@ -52,8 +52,8 @@ class Nested(NamedTest):
     def test_what_does_not_wait_for_the_outer_run(self):
         for more in ({"inner": ("other",)},
                      {"outer_options": ["--shared"], "inner_options": ["--shared"]},
-                     {"outer": ("gpu",), "inner": ("gpu",), "outer_options": ["--slots", "2"],
-                      "inner_options": ["--slots", "2"]}):
+                     {"outer": ("gpu",), "inner": ("gpu",), "outer_options": ["--units", "2"],
+                      "inner_options": ["--units", "2"]}):
             self.assertEqual(self.nested(**more), (0, "ran\n", ""), more)
         self.assertEqual(self.nested(inner_options=["--nonblock", "-E", "9"]), (9, "", ""))
         other = DOMAIN + "-other"
@@ -76,17 +76,17 @@ class Nested(NamedTest):
         self.assertEqual(writer.wait(timeout=10), 0)
 
     def test_a_semaphore_whose_unit_another_run_will_release(self):
-        self.hold("exec sleep 1", options=["--slots", "2"])
-        self.assertEqual(self.nested(outer_options=["--slots", "2"],
-                                     inner_options=["--slots", "2"]), (0, "ran\n", ""))
+        self.hold("exec sleep 1", options=["--units", "2"])
+        self.assertEqual(self.nested(outer_options=["--units", "2"],
+                                     inner_options=["--units", "2"]), (0, "ran\n", ""))
         self.assert_refused(self.run_all(
-            "jobs", options=["--slots", "2"],
-            command=[*RUN, "--slots", "2", "jobs", "--",
-                     *RUN, "--slots", "2", "jobs", "--", "true"]))
+            "jobs", options=["--units", "2"],
+            command=[*RUN, "--units", "2", "jobs", "--",
+                     *RUN, "--units", "2", "jobs", "--", "true"]))
 
     def test_a_semaphore_without_a_free_unit(self):
-        self.assert_refused(self.nested(outer_options=["--slots", "1"],
-                                        inner_options=["--slots", "1"]))
+        self.assert_refused(self.nested(outer_options=["--units", "1"],
+                                        inner_options=["--units", "1"]))
 
     def test_to_insist(self):
         code, _, err = self.nested(inner_options=["--wait-anyway", "--timeout", "0.5", "-E", "9"])

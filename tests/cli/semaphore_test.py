@@ -1,4 +1,4 @@
-"""lockflight run --slots: at most N runs of a name at a time, on one machine, and what the other
+"""lockflight run --units: at most N runs of a name at a time, on one machine, and what the other
 commands say of them. tests/domain/semaphore_test.cpp has the semaphore itself."""
 
 import signal
@@ -12,7 +12,7 @@ from support import PROGRAM
 class Slots(NamedTest):
     def unit(self, number, word="exec sleep 60", name="gpu"):
         """A run that holds a unit; returns the run, the command's process and the unit."""
-        run = self.start("run", "--domain", DOMAIN, "--slots", str(number), name, "--", "sh", "-c",
+        run = self.start("run", "--domain", DOMAIN, "--units", str(number), name, "--", "sh", "-c",
                          f"echo $$ $LOCKFLIGHT_UNIT ${{LOCKFLIGHT_OWNER_DIED-no}}; {word}")
         self.addCleanup(self.end, run)
         return run
@@ -24,7 +24,7 @@ class Slots(NamedTest):
 
     def attempt(self, number, *options, name="gpu"):
         return self.run_in("sh", "-c", "echo $LOCKFLIGHT_UNIT",
-                           options=["--slots", str(number), *options], name=name)
+                           options=["--units", str(number), *options], name=name)
 
     def test_n_at_a_time_each_with_its_unit(self):
         runs = [self.unit(3) for _ in range(3)]
@@ -42,7 +42,7 @@ class Slots(NamedTest):
     def test_the_environment_of_a_run_inside_of_a_run(self):
         script = "'%s' run --domain %s inner -- sh -c 'echo ${LOCKFLIGHT_UNIT-none}'"
         code, out, err = self.run_in("sh", "-c", script % (PROGRAM, DOMAIN),
-                                     options=["--slots", "2"], name="gpu")
+                                     options=["--units", "2"], name="gpu")
         self.assertEqual((code, out, err), (0, "none\n", ""))
 
     def test_a_killed_run_gives_its_unit_back(self):
@@ -56,11 +56,11 @@ class Slots(NamedTest):
         self.assertTrue(wait_until(lambda: gone(told[second][0])), "the command goes on unguarded")
         self.end(waiter)
         code, out, _ = self.run_in("sh", "-c", "echo $LOCKFLIGHT_UNIT $LOCKFLIGHT_OWNER_DIED",
-                                   options=["--slots", "2"], name="gpu")
+                                   options=["--units", "2"], name="gpu")
         self.assertEqual((code, out), (0, f"{unit} 1\n"), "it exits with 0: the unit is repaired")
         self.assertEqual(self.attempt(2), (0, f"{unit}\n", ""))
         code, out, _ = self.run_in("sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-no}",
-                                   options=["--slots", "2"], name="gpu")
+                                   options=["--units", "2"], name="gpu")
         self.assertEqual((code, out), (0, "no\n"))
 
     def test_killed_waiters_are_skipped(self):
@@ -135,14 +135,21 @@ class Slots(NamedTest):
         _, out, _ = self.run_program("domain", "show", DOMAIN)
         self.assertRegex(out, rf"gpu +semaphore of 2 .*{holder.pid} \(unit {unit}\)")
 
+    def test_the_names_of_earlier_versions(self):
+        self.assertEqual(self.run_in("sh", "-c", "echo $LOCKFLIGHT_UNIT", options=["--slots", "1"],
+                                     name="gpu"), (0, "0\n", ""))
+        for option in ["--every=3660d", "--once-per=3660d"]:  # the second one is not run
+            code, out, _ = self.run_in("echo", "ran", options=[option], name="once")
+            self.assertEqual((code, out), (0, "ran\n" if option.startswith("--every") else ""))
+
     def test_what_is_refused(self):
         for options, words in [
-                (["--slots", "0"], ["--slots '0'", "from 1 to 1024"]),
-                (["--slots", "x"], ["--slots 'x'", "from 1 to 1024"]),
-                (["--slots", "1025"], ["--slots '1025'"]),
-                (["--slots", "2", "--shared"], ["not together with --shared"]),
-                (["--slots", "2", "--leader"], ["not together with --leader"]),
-                (["--slots", "2", "--once-per", "1h"], ["not together with --once-per"])]:
+                (["--units", "0"], ["--units '0'", "from 1 to 1024"]),
+                (["--units", "x"], ["--units 'x'", "from 1 to 1024"]),
+                (["--units", "1025"], ["--units '1025'"]),
+                (["--units", "2", "--shared"], ["not together with --shared"]),
+                (["--units", "2", "--leader"], ["not together with --leader"]),
+                (["--units", "2", "--every", "1h"], ["not together with --every"])]:
             with self.subTest(options=options):
                 code, out, err = self.run_in("true", options=options)
                 self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
@@ -153,7 +160,7 @@ class Slots(NamedTest):
         """Never more than two at a time, and all of them run."""
         script = "echo begin; sleep 0.01; echo end"
         begin = time.monotonic()
-        line = f"exec '{PROGRAM}' run --domain {DOMAIN} --slots 2 gpu -- sh -c '{script}' >> log"
+        line = f"exec '{PROGRAM}' run --domain {DOMAIN} --units 2 gpu -- sh -c '{script}' >> log"
         runs = [self.start("-c", line, program="/bin/sh") for _ in range(20)]
         for run in runs:
             self.assertEqual((run.communicate(timeout=30)[1], run.returncode), (b"", 0))

@@ -75,9 +75,9 @@ class Several(NamedTest):
         for names, options, words in [
                 (["a", "b", "a"], [], ["NAME 'a'", "each name once"]),
                 (["a", ""], [], ["NAME ''", "1 to 255"]),
-                (["a", "b"], ["--slots", "2"], ["--slots '2'", "only with one NAME"]),
+                (["a", "b"], ["--units", "2"], ["--units '2'", "only with one NAME"]),
                 (["a", "b"], ["--leader"], ["--leader", "only with one NAME"]),
-                (["a", "b"], ["--once-per", "1h"], ["--once-per '1h'", "only with one NAME"])]:
+                (["a", "b"], ["--every", "1h"], ["--every '1h'", "only with one NAME"])]:
             with self.subTest(names=names, options=options):
                 code, out, err = self.outcome(*names, options=options)
                 self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)

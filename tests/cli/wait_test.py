@@ -35,11 +35,11 @@ class Waiting(NamedTest):
         """Of a lock, of several names, of a semaphore."""
         holder, command = self.hold()
         of_b, _ = self.hold(name="b")
-        units = [self.hold(options=["--slots", "3"], name="gpu")[0] for _ in range(3)]
+        units = [self.hold(options=["--units", "3"], name="gpu")[0] for _ in range(3)]
         runs = [self.wait("--verbose") for _ in range(3)]
         silent = [self.wait(), self.wait("--no-wait-message")]
         several = self.wait("--verbose", names=("c", "a", "b"))
-        semaphore = self.wait("--verbose", "--slots", "3", names=("gpu",))
+        semaphore = self.wait("--verbose", "--units", "3", names=("gpu",))
         time.sleep(2.2)
         for each in (holder, of_b, units[0]):
             each.terminate()

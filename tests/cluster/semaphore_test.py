@@ -1,4 +1,4 @@
-"""lockflight run --slots in a cluster of two hosts: the units are those of both."""
+"""lockflight run --units in a cluster of two hosts: the units are those of both."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ class Slots(unittest.TestCase):
         process.communicate()
 
     def unit(self, host, units=2, name="gpu"):
-        return self.run_on(host, "--slots", str(units), name=name, command=[
+        return self.run_on(host, "--units", str(units), name=name, command=[
             "sh", "-c", "echo $LOCKFLIGHT_UNIT ${LOCKFLIGHT_OWNER_DIED-0}; exec sleep 60"])
 
     @staticmethod
@@ -50,7 +50,7 @@ class Slots(unittest.TestCase):
         here, there = self.unit(0), self.unit(1)
         units = {here: self.told(here)[0], there: self.told(there)[0]}
         self.assertEqual(sorted(units.values()), [0, 1])
-        attempt = self.run_on(1, "--slots", "2", "--nonblock", command=["true"])
+        attempt = self.run_on(1, "--units", "2", "--nonblock", command=["true"])
         self.assertEqual((*attempt.communicate(timeout=20), attempt.returncode)[0::2], ("", 1))
         who = self.said(0, "who", "gpu", "--domain", f"etcd:{DOMAIN}").stdout
         for unit in units.values():
@@ -72,7 +72,7 @@ class Slots(unittest.TestCase):
 
     def test_hosts_that_disagree(self):
         self.told(self.unit(0, 3, "other"))
-        run = self.run_on(1, "--slots", "4", name="other", command=["true"])
+        run = self.run_on(1, "--units", "4", name="other", command=["true"])
         out, err = run.communicate(timeout=20)
         self.assertEqual((out, err.count("\n"), run.returncode), ("", 1, 2), err)
         self.assertIn("'other' is a semaphore of 3 units in the cluster, not a semaphore of 4 units",

@@ -138,7 +138,7 @@ class Hosts(SilenceTest):
 class Etcd(SilenceTest):
     """etcd says nothing for longer than one request waits, as in an election."""
 
-    OPTIONS = {"once_per": ("--once-per", "3660d"), "slots": ("--slots", "2")}
+    OPTIONS = {"once_per": ("--every", "3660d"), "units": ("--units", "2")}
 
     def stop_etcd(self):
         etcd = shared.etcd.members[0].process
@@ -168,7 +168,7 @@ class Etcd(SilenceTest):
                 self.assertEqual(code, 9, err)
                 self.assertRegex(err, rf"^lockflight run: lock '{name}': {NO_ANSWER}\n$")
         etcd.go_on()
-        # The slot of a run that gave up is not done.
+        # The period of a run that gave up is not done.
         self.assertEqual(
             self.said("run", "--domain", IN_DOMAIN, *self.OPTIONS["once_per"],
                       f"{self.name}.once_per", "--", "echo", "ran")[:3], (0, "ran\n", ""))
@@ -183,8 +183,8 @@ class Etcd(SilenceTest):
         self.assertEqual(run.returncode, -15)
         self.assertLess(time.monotonic() - began, 1)
 
-    def test_a_command_begins_in_the_slot_that_is_noted(self):
-        """Answers of etcd take so long that many of them come in the next slot."""
+    def test_a_command_begins_in_the_period_that_is_noted(self):
+        """Answers of etcd take so long that many of them come in the next period."""
         length, delay = 2, 0.15
         for link in (self.one.to_etcd[0], self.two.to_etcd[0]):
             link.set(OPEN, delay)
@@ -192,34 +192,34 @@ class Etcd(SilenceTest):
         began = []
         end = time.monotonic() + 9
         while time.monotonic() < end:
-            run = self.start("--once-per", f"{length}s", self.name, "--", "date", "+%s.%N")
+            run = self.start("--every", f"{length}s", self.name, "--", "date", "+%s.%N")
             out, err = run.communicate(timeout=20)
             self.assertEqual(run.returncode, 0, err)
             began += [float(at) for at in out.split()]
-        slots = [int(at // length) for at in began]
-        self.assertEqual(sorted(set(slots)), slots, f"two in a slot: {began}")
-        self.assertGreater(len(slots), 3)
+        periods = [int(at // length) for at in began]
+        self.assertEqual(sorted(set(periods)), periods, f"two in a period: {began}")
+        self.assertGreater(len(periods), 3)
 
-    def test_a_slot_that_ends_before_its_note_is_named(self):
-        """Nine of ten notes come in the next slot, and each run notes slots until one does not."""
+    def test_a_period_that_ends_before_its_note_is_named(self):
+        """Nine of ten notes come in the next period, and each run notes periods until one does not."""
         link = self.one.to_etcd[0]
         link.set(OPEN, 0.45)
         self.addCleanup(link.set, OPEN)
         said = ""
         while not said:
-            run = self.start("--once-per", "1s", self.name, "--", "true")
+            run = self.start("--every", "1s", self.name, "--", "true")
             said = run.stderr.readline()
             link.set(OPEN)
             self.assertEqual(run.wait(20), 0)
             link.set(OPEN, 0.45)
-        self.assertIn("the slot has ended before etcd had its note", said)
+        self.assertIn("the period has ended before etcd had its note", said)
 
 
 class TakenBack(SilenceTest):
-    """A run ends when it has noted its slot, and COMMAND has not begun. Answers of etcd take so long
+    """A run ends when it has noted its period, and COMMAND has not begun. Answers of etcd take so long
     that the test finds the note in etcd before the run knows of it."""
 
-    MAY_BE_DONE = "COMMAND has not run, but its slot may count as done"
+    MAY_BE_DONE = "COMMAND has not run, but its period may count as done"
 
     def setUp(self):
         super().setUp()
@@ -235,9 +235,9 @@ class TakenBack(SilenceTest):
         another name is tried."""
         for _ in range(10):
             self.link.set(OPEN, 0.4)
-            run = self.start("--once-per", "3660d", *options, self.name, "--", "echo", "ran")
+            run = self.start("--every", "3660d", *options, self.name, "--", "echo", "ran")
             note = f"lockflight/{DOMAIN}/note/done/{self.name}"
-            self.one.wait_until(lambda: self.cluster.etcd.entry(note), 20, "noting the slot")
+            self.one.wait_until(lambda: self.cluster.etcd.entry(note), 20, "noting the period")
             self.link.set(SWALLOWS)
             try:
                 run.wait(0.3)
@@ -255,7 +255,7 @@ class TakenBack(SilenceTest):
         return err
 
     def next_run(self):
-        return self.said("run", "--domain", IN_DOMAIN, "--once-per", "3660d", self.name, "--",
+        return self.said("run", "--domain", IN_DOMAIN, "--every", "3660d", self.name, "--",
                          "echo", "ran")[1:3]
 
     def test_after_a_signal(self):
@@ -282,7 +282,7 @@ class TakenBack(SilenceTest):
 
 
 class Lost(SilenceTest):
-    """etcd is silent for a host that notes its slot, until the host has lost the lock."""
+    """etcd is silent for a host that notes its period, until the host has lost the lock."""
 
     def setUp(self):
         cluster = Cluster(hosts=2, ttl=2)
@@ -292,10 +292,10 @@ class Lost(SilenceTest):
         self.one, self.two = cluster.hosts
 
     def once(self, host, *options):
-        return self.start("--once-per", "3660d", *options, self.name, "--", "echo", "ran", host=host)
+        return self.start("--every", "3660d", *options, self.name, "--", "echo", "ran", host=host)
 
     def lose(self, *options):
-        """Its third question is the one that notes the slot. An answer takes 0.3 s."""
+        """Its third question is the one that notes the period. An answer takes 0.3 s."""
         link = self.one.to_etcd[0]
         link.set(OPEN, 0.15)
         run = self.once(self.one, *options)
@@ -312,7 +312,7 @@ class Lost(SilenceTest):
         out, err = run.communicate(timeout=20)
         self.assertEqual((out, run.returncode), ("ran\n", 0), err)
 
-    def test_a_run_that_is_cut_off_says_that_its_slot_may_count(self):
+    def test_a_run_that_is_cut_off_says_that_its_period_may_count(self):
         run, _ = self.lose("--timeout", "7")
         out, err = run.communicate(timeout=20)
         self.assertEqual((out, run.returncode), ("", 1))

@@ -184,7 +184,7 @@ class Start(SurroundingsTest):
         host.wait_until(lambda: (host.status() or {}).get("deadline_us", 0) > 0, 20, "a member")
         self.assertEqual(host.run(self.name, "true", options=("--timeout", "20")), (0, ""))
         self.change_password(cluster)
-        once = ("--once-per", "1d")
+        once = ("--every", "1d")
         code, said = host.run(self.name, "true", options=(*once, "--timeout", "1"))
         self.assertEqual((code, "cannot authenticate" in said), (1, True), said)
         password.write_text("second\n")
@@ -383,7 +383,7 @@ class Status(SurroundingsTest):
 
 class Notes(SurroundingsTest):
     def test_many_notes_do_not_slow_renewals(self):
-        """There may be one for each name, of --once-per and of --slots."""
+        """There may be one for each name, of --every and of --units."""
         many, at_once = 20_000, 100
         for first in range(0, many, at_once):
             shared.etcd.ask("/v3/kv/txn", {"success": [

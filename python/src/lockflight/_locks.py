@@ -186,7 +186,7 @@ class Semaphore(Named):
     holder of a unit. A thread holds one unit at most by the object, and so does a task of asyncio,
     each of which takes a slot of the domain. All who use a name agree about `units`, else
     ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
-    --slots 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
+    --units 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
     units are those of all hosts.
     """
 

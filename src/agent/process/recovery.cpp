@@ -126,10 +126,10 @@ std::vector<std::string> recovery::plan() const {
            "first it waits for {} s, the time to live, so that no host relies on the etcd of "
            "before; the agents of all hosts have to have ended",
            static_cast<double>(ttl_.count()) / 1'000),
-       "kept: the time to live, the pre-shared key, the N of semaphores and the slots of --once-per, "
+       "kept: the time to live, the pre-shared key, the N of semaphores and the periods of --every, "
        "as this etcd has them; tokens grow on",
        "told: the first holder of each name is told of a death, until 'lockflight agent consistent'",
-       "not kept: what was noted after the copy of etcd was made, such as a slot of --once-per, "
+       "not kept: what was noted after the copy of etcd was made, such as a period of --every, "
        "whose COMMAND may run once more, and the N of semaphores that were new"});
   return lines;
 }

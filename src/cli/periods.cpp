@@ -1,4 +1,4 @@
-#include "cli/slots.hpp"
+#include "cli/periods.hpp"
 
 #include <array>
 #include <ctime>
@@ -39,14 +39,14 @@ std::optional<wall_seconds> length_from(std::string_view text) {
 
 }  // namespace
 
-wall_seconds slot_length(const std::string& argument, const std::string& text) {
+wall_seconds length_of_time(const std::string& argument, const std::string& text) {
   if (const auto length = length_from(text)) return *length;
   throw tool::refuse(argument, text,
                      "a whole number from 1 and s, m, h or d, such as 90s, 30m, 1h or 1d, and at "
                      "most 3660d");
 }
 
-wall_seconds end_of_present_slot(wall_seconds length) {
+wall_seconds end_of_present_period(wall_seconds length) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return (static_cast<wall_seconds>(now.tv_sec) / length + 1) * length;

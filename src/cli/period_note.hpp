@@ -1,34 +1,34 @@
-// The note of `lockflight run --once-per`: until when the work of a name counts as done
+// The note of `lockflight run --every`: until when the work of a name counts as done
 // (named_handle::done_until). In a cluster's domain etcd has it.
 //
 // Invariant of the run: the holder of the lock writes the note before the command starts, and takes
-// it back only if the command has not begun. So a command runs at most once in a slot, also if its
-// run is killed.
+// it back only if the command has not begun. So a command runs at most once in a period, also if
+// its run is killed.
 #pragma once
 
-#include "cli/slots.hpp"
+#include "cli/periods.hpp"
 #include "lockflight/named_control.hpp"
 
 namespace lockflight::cli {
 
 /// The handle is that of the name, and each call waits for etcd for the limit at most. The calls
 /// throw domain_error, as those of named_control.
-class slot_note {
+class period_note {
  public:
-  /// A note for slots of so many seconds.
-  explicit slot_note(wall_seconds length) : length_(length) {}
+  /// A note for periods of so many seconds.
+  explicit period_note(wall_seconds length) : length_(length) {}
 
   enum class answer : std::uint8_t {
-    open,  ///< the work of the present slot is not done; after write(): it is noted
-    done,  ///< the work is done, or that of a later slot, since clocks may go back
+    open,  ///< the work of the present period is not done; after write(): it is noted
+    done,  ///< the work is done, or that of a later period, since clocks may go back
     none,  ///< etcd has not answered in time
   };
   [[nodiscard]] answer read(named_handle& of, limit patience);
-  /// Notes the present slot for the holder, unless it is done.
+  /// Notes the present period for the holder, unless it is done.
   [[nodiscard]] answer write(named_handle& of, limit patience);
-  /// False if the slot that was noted was over when etcd had answered.
-  [[nodiscard]] bool is_of_present_slot() const {
-    return end_of_present_slot(length_) == slot_end_;
+  /// False if the period that was noted was over when etcd had answered.
+  [[nodiscard]] bool is_of_present_period() const {
+    return end_of_present_period(length_) == period_end_;
   }
   /// Restores the note as it was before write(), if need be, for a command that has not begun.
   /// False if etcd has not answered in time, so that the note may stand.
@@ -41,11 +41,11 @@ class slot_note {
 
   /// The note as it was before this run wrote it.
   [[nodiscard]] wall_seconds done_until() const { return done_until_; }
-  [[nodiscard]] bool is_after_present_slot() const { return done_until_ > slot_end_; }
+  [[nodiscard]] bool is_after_present_period() const { return done_until_ > period_end_; }
 
  private:
   wall_seconds length_;
-  wall_seconds slot_end_ = 0;  // the end of the slot that was looked up last
+  wall_seconds period_end_ = 0;  // the end of the period that was looked up last
   wall_seconds done_until_ = 0;
   bool may_be_written_ = false;  // by this run, which has not taken it back
 };

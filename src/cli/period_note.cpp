@@ -1,32 +1,32 @@
-#include "cli/slot_note.hpp"
+#include "cli/period_note.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace lockflight::cli {
 
-slot_note::answer slot_note::read(named_handle& of, limit patience) {
+period_note::answer period_note::read(named_handle& of, limit patience) {
   const auto until = named_control(of).done_until(patience);
   if (!until) return answer::none;
   done_until_ = *until;
-  slot_end_ = end_of_present_slot(length_);
-  return done_until_ >= slot_end_ ? answer::done : answer::open;
+  period_end_ = end_of_present_period(length_);
+  return done_until_ >= period_end_ ? answer::done : answer::open;
 }
 
-slot_note::answer slot_note::write(named_handle& of, limit patience) {
-  slot_end_ = end_of_present_slot(length_);
-  if (done_until_ >= slot_end_) return answer::done;
+period_note::answer period_note::write(named_handle& of, limit patience) {
+  period_end_ = end_of_present_period(length_);
+  if (done_until_ >= period_end_) return answer::done;
   may_be_written_ = true;  // also if etcd's answer is lost
-  return named_control(of).set_done_until(slot_end_, patience) ? answer::open : answer::none;
+  return named_control(of).set_done_until(period_end_, patience) ? answer::open : answer::none;
 }
 
-bool slot_note::take_back(named_handle& of, limit patience) {
+bool period_note::take_back(named_handle& of, limit patience) {
   if (may_be_written_ && named_control(of).set_done_until(done_until_, patience))
     may_be_written_ = false;
   return !may_be_written_;
 }
 
-bool slot_note::take_back_at_end(named_handle& of, limit left) {
+bool period_note::take_back_at_end(named_handle& of, limit left) {
   // For this long a run goes on after a signal: an etcd that elects a leader answers within a
   // second or so, and one who has pressed Ctrl-C does not wait much longer.
   constexpr std::uint64_t at_most_ns = 2'000'000'000;
@@ -39,7 +39,7 @@ bool slot_note::take_back_at_end(named_handle& of, limit left) {
   }
 }
 
-bool slot_note::leave_if_lost(const named_handle& of, const domain_error& thrown) {
+bool period_note::leave_if_lost(const named_handle& of, const domain_error& thrown) {
   if (thrown.why != domain_error::reason::system || !of.is_lost()) return false;
   may_be_written_ = false;
   return true;
