@@ -267,6 +267,40 @@ TEST(Owner, ForgetsWhatItGaveBack) {
   EXPECT_TRUE(std::holds_alternative<forgotten>(sent[0].what));
 }
 
+// Claims with the same token come from hosts of which one knows of the death.
+TEST_F(Home, BelievesTheWorseOfTwoClaimsWithTheSameToken) {
+  tested.collect(b, claim{mode::none, {4, 7}, true});
+  tested.collect(c, claim{mode::none, {4, 7}, false});
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+}
+
+TEST_F(Home, ServesTheRequestsBehindOneThatIsAnswered) {
+  begin();
+  ask(b, mode::exclusive);
+  ask(c, mode::shared);
+  ask(b, mode::shared);
+  ask(a, mode::shared);
+  sent.clear();
+  give(b, {mode::shared, {5, 1}, false});
+  EXPECT_EQ(take<grant>().size(), 2u);  // to a and to c; b has what it wants
+}
+
+TEST_F(Home, OwnsANameItselfAtOnceIfNobodyCanBeItsWitness) {
+  tested.begin(now, std::nullopt, words, out);
+  ask(a, mode::exclusive);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<grant>(sent[0].what));
+}
+
+TEST_F(Home, IsNotForgottenBeforeItsWitnessHasAnswered) {
+  now.settled = true;
+  begin();
+  EXPECT_TRUE(tested.is_unused(now));
+  ask(a, mode::exclusive);
+  EXPECT_FALSE(tested.is_unused(now));
+}
+
 TEST_F(Home, StaysInDoubtAfterTheEpochIsSettled) {
   now.past = {{2, {{9, 1}}, true, {{9, 1}}}};
   begin();
