@@ -60,6 +60,8 @@ class AgentsInStep : public testing::Test {
     start(made);
     return made;
   }
+  /// Of agents that start from now on.
+  void keep_unused_names_for(instant time) { times_.keep = time; }
   void add_first(member_id last) {
     for (member_id id = 1; id <= last; ++id) add(id);
     pass(5 * second);
@@ -507,6 +509,27 @@ TEST_F(AgentsInStep, AGrantForANameThatIsForgottenIsGivenBack) {
   client& next = make_client(at(2), name);
   ASSERT_TRUE(enters(at(2), next, name));
   EXPECT_FALSE(next.died());
+}
+
+TEST_F(AgentsInStep, AHostAndItsHomeForgetNamesThatNobodyUses) {
+  keep_unused_names_for(2 * second);
+  add_first(3);
+  const std::string name = name_of(1), other = name_of(2);
+  use(at(3), name);
+  use(at(3), other);
+  EXPECT_TRUE(at(1).words.record_of(name));
+  EXPECT_TRUE(at(2).words.record_of(other));
+  pass(30 * second);
+  for (const member_id each : {1, 2, 3})
+    for (const std::string& unused : {name, other}) {
+      EXPECT_FALSE(at(each).words.has_name(unused)) << each;
+      EXPECT_FALSE(at(each).words.record_of(unused)) << each;
+    }
+  // Another pass forgets other names as well.
+  use(at(3), other);
+  pass(30 * second);
+  EXPECT_FALSE(at(3).words.has_name(other));
+  EXPECT_FALSE(at(2).words.record_of(other));
 }
 
 // Its peer's link is held up, so that no epoch is settled meanwhile.

@@ -267,6 +267,22 @@ TEST(Owner, ForgetsWhatItGaveBack) {
   EXPECT_TRUE(std::holds_alternative<forgotten>(sent[0].what));
 }
 
+// The host has given the name back, and the revocation was under way. Else its next client that
+// wants more would give back a name for which the home has not asked.
+TEST(Owner, ForgetsARevocationOfWhatItDoesNotOwn) {
+  sim::memory words;
+  words.on_change = [](const std::string&) {};
+  std::vector<message> sent;
+  outbox out{b, 5, sent};
+  effects asks;
+  owner tested("x");
+  tested.revoked(a, mode::exclusive, words, asks, out);
+  ASSERT_TRUE(words.swap_ownership("x", {}, {mode::shared, mode::exclusive, words.incarnation()}));
+  tested.consider(a, words, out);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<request>(sent[0].what));
+}
+
 // Claims with the same token come from hosts of which one knows of the death.
 TEST_F(Home, BelievesTheWorseOfTwoClaimsWithTheSameToken) {
   tested.collect(b, claim{mode::none, {4, 7}, true});
