@@ -60,6 +60,8 @@ class AgentsInStep : public testing::Test {
     start(made);
     return made;
   }
+  /// Of agents that start from now on.
+  void keep_unused_names_for(instant time) { times_.keep = time; }
   void add_first(member_id last) {
     for (member_id id = 1; id <= last; ++id) add(id);
     pass(5 * second);
@@ -160,6 +162,7 @@ class AgentsInStep : public testing::Test {
   }
 
   [[nodiscard]] instant now() const { return now_; }
+  [[nodiscard]] bool has_cluster_key() const { return etcd_.now()->cluster.has_value(); }
   [[nodiscard]] const epoch_value& epoch() const { return etcd_.now()->epoch->what; }
   /// As if so many changes of members had been made.
   void set_epoch(epoch_number number) {
@@ -509,6 +512,52 @@ TEST_F(AgentsInStep, AGrantForANameThatIsForgottenIsGivenBack) {
   EXPECT_FALSE(next.died());
 }
 
+TEST_F(AgentsInStep, TheKeyOfTheClustersNumberIsWrittenAgain) {
+  add_first(2);
+  ASSERT_TRUE(has_cluster_key());
+  delete_key(key_kind::cluster, 0);
+  ASSERT_FALSE(has_cluster_key());
+  pass(10 * second);
+  EXPECT_TRUE(has_cluster_key());
+}
+
+TEST_F(AgentsInStep, AFormerHomeForgetsItsRecordWhenTheEpochIsSettled) {
+  add_first(2);
+  const std::vector<identity> later{{1, 1}, {2, 1}, {3, 1}};
+  int i = 0;
+  const auto name = [&] { return "name" + std::to_string(i); };
+  const auto now = possible_homes(epoch().members);
+  while (home_of(name(), now).id != 1 || home_of(name(), later).id != 3) ++i;
+  use(at(2), name());
+  EXPECT_TRUE(at(1).words.record_of(name()));
+  add(3);
+  pass(10 * second);
+  ASSERT_TRUE(epoch().settled);
+  EXPECT_FALSE(at(1).words.record_of(name()));
+  EXPECT_TRUE(at(3).words.record_of(name()));
+}
+
+TEST_F(AgentsInStep, AHostAndItsHomeForgetNamesThatNobodyUses) {
+  keep_unused_names_for(2 * second);
+  add_first(3);
+  const std::string name = name_of(1), other = name_of(2);
+  use(at(3), name);
+  use(at(3), other);
+  EXPECT_TRUE(at(1).words.record_of(name));
+  EXPECT_TRUE(at(2).words.record_of(other));
+  pass(30 * second);
+  for (const member_id each : {1, 2, 3})
+    for (const std::string& unused : {name, other}) {
+      EXPECT_FALSE(at(each).words.has_name(unused)) << each;
+      EXPECT_FALSE(at(each).words.record_of(unused)) << each;
+    }
+  // Another pass forgets other names as well.
+  use(at(3), other);
+  pass(30 * second);
+  EXPECT_FALSE(at(3).words.has_name(other));
+  EXPECT_FALSE(at(2).words.record_of(other));
+}
+
 // Its peer's link is held up, so that no epoch is settled meanwhile.
 TEST_F(AgentsInStep, AnAgentThatStartsAgainAndAgainAddsLittleToThePast) {
   add_first(3);
@@ -523,6 +572,7 @@ TEST_F(AgentsInStep, AnAgentThatStartsAgainAndAgainAddsLittleToThePast) {
   ASSERT_FALSE(epoch().settled);
   ASSERT_GT(epoch().number, 50u);
   EXPECT_LE(epoch().past.size(), 2u);
+  EXPECT_EQ(epoch().seals.size(), seals_most);  // of the last epochs alone
   let_go(1, 2);
   pass(3 * second);
   EXPECT_TRUE(epoch().settled);

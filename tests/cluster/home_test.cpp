@@ -267,6 +267,56 @@ TEST(Owner, ForgetsWhatItGaveBack) {
   EXPECT_TRUE(std::holds_alternative<forgotten>(sent[0].what));
 }
 
+// The host has given the name back, and the revocation was under way. Else its next client that
+// wants more would give back a name for which the home has not asked.
+TEST(Owner, ForgetsARevocationOfWhatItDoesNotOwn) {
+  sim::memory words;
+  words.on_change = [](const std::string&) {};
+  std::vector<message> sent;
+  outbox out{b, 5, sent};
+  effects asks;
+  owner tested("x");
+  tested.revoked(a, mode::exclusive, words, asks, out);
+  ASSERT_TRUE(words.swap_ownership("x", {}, {mode::shared, mode::exclusive, words.incarnation()}));
+  tested.consider(a, words, out);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<request>(sent[0].what));
+}
+
+// Claims with the same token come from hosts of which one knows of the death.
+TEST_F(Home, BelievesTheWorseOfTwoClaimsWithTheSameToken) {
+  tested.collect(b, claim{mode::none, {4, 7}, true});
+  tested.collect(c, claim{mode::none, {4, 7}, false});
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+}
+
+TEST_F(Home, ServesTheRequestsBehindOneThatIsAnswered) {
+  begin();
+  ask(b, mode::exclusive);
+  ask(c, mode::shared);
+  ask(b, mode::shared);
+  ask(a, mode::shared);
+  sent.clear();
+  give(b, {mode::shared, {5, 1}, false});
+  EXPECT_EQ(take<grant>().size(), 2u);  // to a and to c; b has what it wants
+}
+
+TEST_F(Home, OwnsANameItselfAtOnceIfNobodyCanBeItsWitness) {
+  tested.begin(now, std::nullopt, words, out);
+  ask(a, mode::exclusive);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<grant>(sent[0].what));
+}
+
+TEST_F(Home, IsNotForgottenBeforeItsWitnessHasAnswered) {
+  now.settled = true;
+  begin();
+  EXPECT_TRUE(tested.is_unused(now));
+  ask(a, mode::exclusive);
+  EXPECT_FALSE(tested.is_unused(now));
+}
+
 TEST_F(Home, StaysInDoubtAfterTheEpochIsSettled) {
   now.past = {{2, {{9, 1}}, true, {{9, 1}}}};
   begin();

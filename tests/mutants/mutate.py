@@ -11,10 +11,10 @@ Exit codes: 0 each mutant is found or in the list of those that break nothing; 1
 
 import argparse
 import collections
+import hashlib
 import json
 import os
 import pathlib
-import random
 import re
 import string
 import subprocess
@@ -157,22 +157,34 @@ def stale_entries(tables, known):
     return [key for key in known if key not in possible]
 
 
-def choose(tables, count, chance):
+def two_of(things, number):
+    """One of them and the next one, or the only one."""
+    at = number % len(things)
+    return dict.fromkeys([things[at], things[(at + 1) % len(things)]])
+
+
+def choose(tables, count, seed):
     """`count` changes of all, so that each table gets its share by size. A change of a file that
-    several tables have counts once and is a mutant of each of them."""
+    several tables have counts once. It is a mutant of each of them, and of two of the locks inside
+    if a table has some. A hash of each change decides, so a change of the sources leaves the choice
+    among the other changes as it is."""
     tables_of, changes = collections.defaultdict(list), {}
     for table in tables:
         for change in candidates(table):
             tables_of[change.key()].append(table)
             changes.setdefault(change.key(), change)
-    keys = list(changes)
-    chance.shuffle(keys)
+
+    def draw(key):
+        return hashlib.sha256(json.dumps([seed, key]).encode()).hexdigest()
+
     chosen = collections.defaultdict(list)
-    for number, key in enumerate(keys[:count]):
-        for copy, table in zip(string.ascii_lowercase, tables_of[key]):
-            inside = chance.choice(table.insides) if table.insides else ""
-            chosen[table.name].append(Mutant(f"m{number:04}{copy}", changes[key], inside))
-    return chosen, len(keys)
+    for key in sorted(changes, key=draw)[:count]:
+        number = draw(key)[:10]
+        places = [(table, inside) for table in tables_of[key]
+                  for inside in two_of(table.insides or [""], int(number, 16))]
+        for copy, (table, inside) in zip(string.ascii_lowercase, places):
+            chosen[table.name].append(Mutant(f"m{number}{copy}", changes[key], inside))
+    return chosen, len(changes)
 
 
 def write(path, text):
@@ -195,7 +207,7 @@ def culprits(log, chosen):
         text = (BUILD / path).read_text().splitlines() if not path.startswith("/") else \
             pathlib.Path(path).read_text().splitlines()
         for i in range(int(line) - 1, -1, -1):
-            found = re.match(r"namespace lockflight::\w+::mutant_(m\d{4}[a-z])\b", text[i])
+            found = re.match(r"namespace lockflight::\w+::mutant_(m[0-9a-f]{10}[a-z])\b", text[i])
             if found:
                 named.add(found.group(1))
                 break
@@ -203,7 +215,7 @@ def culprits(log, chosen):
     for line in log.splitlines():
         if "mutant_m" in line and ("error" in line or "required from" in line
                                    or "In instantiation" in line):
-            named.update(re.findall(r"mutant_(m\d{4}[a-z])", line))
+            named.update(re.findall(r"mutant_(m[0-9a-f]{10}[a-z])", line))
     return named
 
 
@@ -251,10 +263,11 @@ class Results:
 
     def note(self, made):
         """Of several mutants with the same change, one that is found is enough."""
-        change, verdict = json.dumps(made["change"]), made["verdict"]
-        self.lines[change, made["table"]] = made
+        change, order = json.dumps(made["change"]), self.VERDICTS.index
+        place = change, made["table"]
+        self.lines[place] = min(self.lines.get(place, made), made, key=lambda m: order(m["verdict"]))
         before = self.best.get(change, self.VERDICTS[-1])
-        self.best[change] = min(before, verdict, key=self.VERDICTS.index)
+        self.best[change] = min(before, made["verdict"], key=order)
 
     def add(self, table, m, verdict, rule="", search="", seconds=0.0):
         made = {"change": m.change.key(), "table": table, "verdict": verdict, "rule": rule,
@@ -340,7 +353,7 @@ def main():
         for file, before, after in stale:
             print(f"equivalent.list: no such change of {file}: {before} {after}")
         return 1 if stale else 0
-    chosen, possible = choose(used, given.count, random.Random(given.seed))
+    chosen, possible = choose(used, given.count, given.seed)
     print(f"{min(given.count, possible)} of {possible} changes, seed {given.seed}", flush=True)
     mutants = list({m.change.key(): m for some in chosen.values() for m in some}.values())
     if given.list:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <memory_resource>
 #include <string>
@@ -76,6 +77,12 @@ class program_base {
   }
   [[nodiscard]] part part_of(rank_t rank) const {
     return what_.parts[static_cast<std::size_t>(rank)];
+  }
+
+  /// Queue nodes that are in use when their participant has left.
+  [[nodiscard]] static std::string text_of_nodes(rank_t rank, std::uint32_t nodes) {
+    return "rank " + std::to_string(rank) + " has left, and " +
+           std::to_string(std::popcount(nodes)) + " of its queue nodes never come back";
   }
 
   scenario what_;
@@ -229,8 +236,11 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
       p.idle();
       if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
     }
+    const std::uint32_t kept = me.taken();  // by the handle, for as long as it exists
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));
+    if (me.taken() != kept)
+      e.fail("lost queue node", base::text_of_nodes(rank, me.taken() & ~kept));
     p.rendezvous();
     // All participants have left: the next participant must get the lock.
     if (rank == 0) {

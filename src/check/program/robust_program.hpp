@@ -36,8 +36,7 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
   [[nodiscard]] int records() const {
     const bool is_timed = std::ranges::any_of(
         what_.parts, [](part p) { return p == part::timed_writer || p == part::timed_reader; });
-    const bool abandons = std::ranges::count(what_.parts, part::abandoner) > 0;
-    return 1 + (is_timed ? 1 : 0) + (abandons ? 1 : 0) + std::min(3, deaths_ + 2 * stops_);
+    return 1 + (is_timed ? 1 : 0) + (abandons() ? 1 : 0) + std::min(3, deaths_ + 2 * stops_);
   }
 
   [[nodiscard]] program operator()() const {
@@ -100,21 +99,54 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
       if (base::rounds(rank) > 0) play_part();
     }
     for (int round = 0; round < base::rounds(rank); ++round) play_part();
+    const auto lost = me.nodes_since({}, no_place);
+    if ((lost.in_use | lost.abandoned) != 0)
+      e.fail("lost queue node", base::text_of_nodes(rank, lost.in_use | lost.abandoned));
     if (p.rendezvous() != rank) return;
     play(e, rank, lock, part::writer);
     if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
+    if (abandons()) free_places(e, p, lock);
   }
 
  private:
+  static constexpr int no_place = 31;  // there are fewer records
+
   // A round in which the handle goes away while it holds, as that of a thread that ends, and
   // another handle of the process ends the hold.
   [[gnu::noinline]] void abandon(engine& e, typename Lock::participant& me,
                                  const typename Lock::cells& where, Lock& other) const {
     const rank_t rank = me.rank();
     if constexpr (requires { other.abandon_for(rank, 0); }) {
-      other.abandon_for(rank, hold_and_go(e, me, where));
+      if (!other.abandon_for(rank, hold_and_go(e, me, where))) fail_early(e, rank);
       e.released(rank);
     }
+  }
+  static void fail_early(engine& e, rank_t rank) {
+    e.fail("vain attempt", "rank " + std::to_string(rank) +
+                               " has all the time to end a hold or to repair, and gives up");
+  }
+
+  // As code that ends participants: handles the deaths that concern the lock. No living participant
+  // is in the lock any more, so each place whose owner died before is free to take (C46).
+  [[gnu::noinline]] void free_places(engine& e, port_of<typename Lock::participant>& p,
+                                     Lock& lock) const {
+    if constexpr (requires { lock.repair_if_needed(); }) {
+      const rma::word known = p.deaths();
+      if (known == 0) return;
+      if (!lock.repair_if_needed()) fail_early(e, p.rank());
+      bool all_are_free = true;
+      for (rank_t r = 0; r < what_.machine.ranks(); ++r)
+        for (std::uint32_t i = 0; i < count(); ++i)
+          if (p.load(first_record(count()).at(r) + i) != 0 && p.is_dead(r)) all_are_free = false;
+      // A stopped participant may be in a generation for ever.
+      if (!all_are_free && known == static_cast<rma::word>(deaths_) && stops_ == 0)
+        e.fail("lost place",
+               "no participant is in the lock, and the record of a dead one is not idle");
+    }
+  }
+
+  [[nodiscard]] bool abandons() const {
+    return std::ranges::count(what_.parts, part::abandoner) > 0;
   }
   // Returns the number of the record that says that the participant holds.
   [[nodiscard, gnu::noinline]] int hold_and_go(engine& e, typename Lock::participant& me,

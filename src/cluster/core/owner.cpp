@@ -98,21 +98,20 @@ void owner::host_lock_taken(std::optional<member_id> home, host_words& words, ef
   if (home) consider(*home, words, out);
 }
 
-bool owner::give(member_id home, ownership before, mode kept, host_words& words, outbox& out) {
+void owner::give(member_id home, ownership before, mode kept, host_words& words, outbox& out) {
   // No holder is inside: either the agent has the host lock, or the client that waits for
   // `exclusive` has it. So a set `inside` is that of a holder that died. (!) Only `inside` says
   // that a holder died: an agent or a client that dies while it waits leaves nothing half done.
   const state now = words.state_of(name_);
   const state after{now.last, false, now.died || now.inside};
-  if (now != after && !words.swap_state(name_, now, after)) return false;
+  if (now != after && !words.swap_state(name_, now, after)) return;
   // The swap fails if the client that waited has given up since. The revocation then waits for the
   // host lock.
-  if (!words.swap_ownership(name_, before, {kept, before.wanted, before.incarnation})) return false;
+  if (!words.swap_ownership(name_, before, {kept, before.wanted, before.incarnation})) return;
   revoking_ = mode::none;
   // Until the home has `taken` it, the state word remembers what was given back.
   awaits_taken_ = kept == mode::none;
   out.send(home, name_, give_back{kept, after.last, after.died});
-  return true;
 }
 
 void owner::taken_by_home(host_words& words) {

@@ -50,7 +50,7 @@ class owner {
  private:
   [[nodiscard]] mode lock_for_revocation(const host_words& words) const;
   void take_lock(effects& asks, const host_words& words);
-  bool give(member_id home, ownership before, mode kept, host_words& words, outbox& out);
+  void give(member_id home, ownership before, mode kept, host_words& words, outbox& out);
   void give_back_despite_waiter(member_id home, host_words& words, outbox& out);
 
   std::string name_;

@@ -9,7 +9,9 @@
 // that gives up leaves its node's entry in the queue and marks that cell. The next participant of
 // the node continues to wait in the same place. If the entry's turn comes before that, the
 // predecessor removes the entry (I6). The predecessor passes a turn by compare-swap if the waiter
-// may give up, and by a put if it may not; the link to the entry says which.
+// may give up, and by a put if it may not; the link to the entry says which. A participant that
+// comes back while the predecessor removes the entry waits for that outside the queue: a node has
+// one entry, and the predecessor writes it until then.
 //
 // Order: first come, first served. Network operations:
 //   enter               1 swap; 1 put more behind another node
