@@ -48,7 +48,11 @@ TEST_P(DomainKinds, OutlivesItsHolders) {
   std::vector<child> children;
   for (int i = 0; i < 3; ++i) children.emplace_back(body);
   constexpr int kills = 30;
+  using clock = std::chrono::steady_clock;
+  const auto kills_end = clock::now() + std::chrono::seconds(30);
   for (int i = 0; i < kills; ++i) {
+    // Where processes start slowly, they would be killed before they have used the lock.
+    while (s.rounds <= static_cast<unsigned>(i) && clock::now() < kills_end) usleep(1'000);
     usleep(static_cast<useconds_t>(random() % 20'000));
     child& one = children[random() % children.size()];
     one.kill();
@@ -57,8 +61,8 @@ TEST_P(DomainKinds, OutlivesItsHolders) {
   }
   // The survivors go on, though those that were killed last may have held.
   const auto before = s.rounds.load();
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (s.rounds < before + 10 && std::chrono::steady_clock::now() < patience) usleep(1'000);
+  const auto patience = clock::now() + std::chrono::seconds(10);
+  while (s.rounds < before + 10 && clock::now() < patience) usleep(1'000);
   EXPECT_GE(s.rounds, before + 10) << "the survivors wait for ever";
   const auto rounds = s.rounds.load();
   children.clear();

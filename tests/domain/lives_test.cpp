@@ -177,7 +177,9 @@ TEST_F(DomainLives, LockedByteLivesWhenStartTimesAreThoseOfAnotherTimeNamespace)
     if (unshare(CLONE_NEWTIME) != 0) return not_allowed_here;
     std::ofstream("/proc/self/timens_offsets") << "boottime 100000 0\n";
     const int there = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
-    CHECK_OR_RETURN(there >= 0 && setns(there, CLONE_NEWTIME) == 0);
+    CHECK_OR_RETURN(there >= 0);
+    // The kernel refuses this to a process of several threads, as an emulated one is.
+    if (setns(there, CLONE_NEWTIME) != 0) return not_allowed_here;
     return verdict_on_a_living(d);
   });
   const int code = waiter.wait();
@@ -479,6 +481,7 @@ TEST_F(DomainLives, ProcSaysThatAProcessHasEndedWhereTheByteIsNotKnown) {
 class DomainChildren : public testing::TestWithParam<way_to_fork> {};
 
 TEST_P(DomainChildren, AreToldThatAHandleIsTheirParents) {
+  if (!is_noticed(GetParam())) GTEST_SKIP() << "no page is wiped in this child";
   const own_domain own;
   const auto d = domain::open(own.name());
   named_shared_mutex m(d, "a");
@@ -526,6 +529,7 @@ TEST_P(DomainChildren, AreToldThatAHandleIsTheirParents) {
 
 // The child has its parent's open file, which keeps bytes locked, until it calls us.
 TEST_P(DomainChildren, DoNotKeepWhatTheirParentHeld) {
+  if (!is_noticed(GetParam())) GTEST_SKIP() << "no page is wiped in this child";
   const own_domain own;
   const auto d = domain::open(own.name());
   auto& grandchild = shared_words<std::atomic<int>>();

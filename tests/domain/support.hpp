@@ -82,7 +82,10 @@ class child {
     return *this;
   }
 
-  void kill() const { ::kill(pid_, SIGKILL); }
+  /// Does nothing where the fork was refused: by -1, kill() would reach all processes of the user.
+  void kill() const {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+  }
   [[nodiscard]] int pid() const { return pid_; }
   /// Its exit code, or 1000 + the signal that killed it.
   int wait() {

@@ -36,6 +36,9 @@ etcd_options options_of(std::vector<std::string> endpoints,
   return options;
 }
 
+/// For requests of which none hangs, on a machine that is slow.
+constexpr milliseconds patiently{10'000};
+
 std::string nobody() { return "http://127.0.0.1:" + std::to_string(test::free_port()); }
 
 etcd_error error_of(etcd_client& client, const transaction& what) {
@@ -62,7 +65,7 @@ double seconds_of(const std::function<void()>& what) {
 TEST(EtcdFailure, NamesEachEndpointAndItsError) {
   const std::string one = nobody();
   const std::string other = nobody();
-  etcd_client client(test::loop(), options_of({one, other}), "d");
+  etcd_client client(test::loop(), options_of({one, other}, patiently), "d");
   try {
     (void)test::now(client.ping());
     FAIL();
@@ -76,7 +79,7 @@ TEST(EtcdFailure, NamesEachEndpointAndItsError) {
 
 TEST(EtcdFailure, GoesToTheNextEndpointWhenOneIsAway) {
   fake_server there([](int, const std::string&) { return good; });
-  etcd_client client(test::loop(), options_of({nobody(), there.url()}), "d");
+  etcd_client client(test::loop(), options_of({nobody(), there.url()}, patiently), "d");
   EXPECT_EQ(test::now(client.carry_out(a_write, 1, any_place)).what.seen->at, 5);
   EXPECT_EQ(test::now(client.carry_out(a_write, 1, any_place)).what.seen->at, 5);
   EXPECT_EQ(there.requests(), 2);
