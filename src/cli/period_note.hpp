@@ -6,6 +6,8 @@
 // its run is killed.
 #pragma once
 
+#include <cstdint>
+
 #include "cli/periods.hpp"
 #include "lockflight/named_control.hpp"
 

@@ -21,11 +21,12 @@ constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
 
 // The meaning of options of flock(1) that a run does not need.
-constexpr const char* holds_alone = "nothing; a run without --shared holds the lock alone";
-constexpr const char* keeps_with_inherit = "nothing; COMMAND keeps the lock only with --inherit";
-constexpr const char* is_free_at_the_end = "nothing; the lock is free when COMMAND has ended";
+constexpr const char* holds_alone = "nothing, since a run without --shared holds the lock alone";
+constexpr const char* keeps_with_inherit =
+    "nothing, since COMMAND keeps the lock only with --inherit";
+constexpr const char* is_free_at_the_end = "nothing, since the lock is free when COMMAND has ended";
 constexpr const char* is_a_child =
-    "nothing; COMMAND is a process of its own, and the run holds the lock until it has ended";
+    "nothing, since COMMAND is a process of its own, and the run holds the lock until it has ended";
 
 /// Refuses options about the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,

@@ -40,9 +40,9 @@ struct found_handler {
 };
 
 #if !defined(OPEN_MPI)
-/// True if errors of an object without a handler go to that of MPI_COMM_SELF first, as MPI-4.0 has
-/// it (section 9.1): in MPICH since 4.2 (its pull request 6452). Earlier ones, and Intel MPI, know
-/// MPI_COMM_WORLD alone.
+/// True if errors of an object without a handler go to the handler of MPI_COMM_SELF first, as
+/// MPI-4.0 has it (section 9.3). MPICH does so since 4.2 (its pull request 6452). In earlier
+/// versions of MPICH, and in Intel MPI, such errors go to the handler of MPI_COMM_WORLD.
 [[nodiscard]] bool turns_to_self() {
   static const bool does = [] {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -59,9 +59,8 @@ struct found_handler {
 
 /// The handler that the MPI calls for errors on an object, and the object that has it. In MPICH an
 /// object whose handler was never set has MPI_ERRORS_ARE_FATAL in name only: its errors, and those
-/// of a null handle, go to the handler of MPI_COMM_SELF, or, if that was never set, to the handler
-/// of MPI_COMM_WORLD. MPI_ERRORS_ARE_FATAL must therefore not be set on an object that may never
-/// have had a handler.
+/// of a null handle, go to the handler of another object (turns_to_self). MPI_ERRORS_ARE_FATAL must
+/// therefore not be set on an object that may never have had a handler.
 [[nodiscard]] found_handler handler_for(const with_handler& object) {
   found_handler found{object, MPI_ERRORS_ARE_FATAL};
   if (!object.is_null()) found.is = object.handler();

@@ -91,7 +91,7 @@ std::string meaning_of_word(const command& of, const std::string& word) {
     if (one.meant.empty()) return "";
     const bool is_last = !one.value.empty() || i + 1 == word.size();
     if (all.empty() && is_last) return one.meant;
-    all += fmt::format("{}for {} {}", all.empty() ? "" : ", ", name, one.meant);
+    all += fmt::format("{}for {}: {}", all.empty() ? "" : "; ", name, one.meant);
     if (is_last) break;
   }
   return all;

@@ -138,7 +138,7 @@ class Hosts(SilenceTest):
 class Etcd(SilenceTest):
     """etcd says nothing for longer than one request waits, as in an election."""
 
-    OPTIONS = {"once_per": ("--every", "3660d"), "units": ("--units", "2")}
+    OPTIONS = {"every": ("--every", "3660d"), "units": ("--units", "2")}
 
     def stop_etcd(self):
         etcd = shared.etcd.members[0].process
@@ -170,12 +170,12 @@ class Etcd(SilenceTest):
         etcd.go_on()
         # The period of a run that gave up is not done.
         self.assertEqual(
-            self.said("run", "--domain", IN_DOMAIN, *self.OPTIONS["once_per"],
-                      f"{self.name}.once_per", "--", "echo", "ran")[:3], (0, "ran\n", ""))
+            self.said("run", "--domain", IN_DOMAIN, *self.OPTIONS["every"],
+                      f"{self.name}.every", "--", "echo", "ran")[:3], (0, "ran\n", ""))
 
     def test_a_signal_ends_the_wait_for_etcd(self):
         self.stop_etcd()
-        run = self.start(*self.OPTIONS["once_per"], self.name, "--", "true")
+        run = self.start(*self.OPTIONS["every"], self.name, "--", "true")
         time.sleep(0.5)
         began = time.monotonic()
         run.terminate()

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -42,8 +43,8 @@ struct etcd_note {
   revision changed = 0;
 };
 
-/// For one request at a time. The client may end before a request does, which must not be resumed
-/// then.
+/// A client carries out one request at a time. The coroutine of a request that has not ended when
+/// the client is destroyed must not be resumed.
 class etcd_client {
  public:
   /// Throws std::invalid_argument.

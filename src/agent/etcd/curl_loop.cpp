@@ -1,7 +1,10 @@
 #include "agent/etcd/curl_loop.hpp"
 
 #include <asio/posix/stream_descriptor.hpp>
+#include <chrono>
 #include <cstddef>
+#include <exception>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -16,14 +19,14 @@ void set_up_libcurl() {
 
 }  // namespace
 
-/// A socket of libcurl's, which closes it.
+/// A socket that libcurl has opened and will close.
 struct curl_loop::socket {
   socket(asio::io_context& io, curl_socket_t is) : watched(io, is) {}
   ~socket() { forget(); }
   socket(const socket&) = delete;
   socket& operator=(const socket&) = delete;
 
-  /// No wait goes on, and libcurl may close the socket.
+  /// Ends all waits for the socket, so that libcurl may close it.
   void forget() {
     if (watched.is_open()) watched.release();
   }
@@ -49,7 +52,7 @@ curl_loop::curl_loop(asio::io_context& io, std::function<void()> after)
 }
 
 curl_loop::~curl_loop() {
-  sockets_.clear();
+  for (const auto& [is, each] : sockets_) each->forget();
   curl_multi_cleanup(multi_);
 }
 
@@ -60,11 +63,17 @@ int curl_loop::wait_for_socket(CURL*, curl_socket_t is, int wanted, void* self, 
     all.sockets_.erase(is);
     return 0;
   }
-  std::shared_ptr<socket>& at = all.sockets_[is];
-  if (!at) at = std::make_shared<socket>(all.io_, is);
-  at->wanted = wanted;
-  all.wait(is, at);
-  return 0;
+  try {
+    std::shared_ptr<socket>& at = all.sockets_[is];
+    if (!at) at = std::make_shared<socket>(all.io_, is);
+    at->wanted = wanted;
+    all.wait(is, at);
+    return 0;
+  } catch (const std::exception&) {
+    constexpr int is_refused = -1;  // libcurl ends its transfers then
+    all.sockets_.erase(is);
+    return is_refused;
+  }
 }
 
 int curl_loop::wait_for_time(CURLM*, long ms, void* self) {

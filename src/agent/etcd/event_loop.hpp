@@ -3,36 +3,54 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
 #include <asio/io_context.hpp>
-#include <asio/use_future.hpp>
-#include <chrono>
 #include <deque>
+#include <exception>
 #include <functional>
-#include <future>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace lockflight::cluster {
+
+/// Starts a coroutine, whose first part may run before this function returns. If the coroutine
+/// throws, the exception leaves io_context::run().
+inline void start(asio::io_context& io, asio::awaitable<void> what) {
+  asio::co_spawn(io, std::move(what), [](const std::exception_ptr& thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+  });
+}
 
 /// Runs the loop, on this thread, until the coroutine has ended, and returns its result or throws
 /// what it throws. No other thread runs the loop.
 template <class T>
 T wait_for(asio::io_context& io, asio::awaitable<T> what) {
-  std::future<T> result = asio::co_spawn(io, std::move(what), asio::use_future);
-  while (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) io.run_one();
-  io.restart();  // the loop has stopped if nothing else was to be done
-  return result.get();
+  std::optional<T> result;
+  std::exception_ptr failure;
+  bool has_ended = false;
+  io.restart();  // an earlier run may have found nothing to do
+  asio::co_spawn(io, std::move(what), [&](const std::exception_ptr& thrown, T value) {
+    result = std::move(value);
+    failure = thrown;
+    has_ended = true;
+  });
+  while (!has_ended)
+    if (io.run_one() == 0) throw std::logic_error("a coroutine waits for what cannot come");
+  io.restart();
+  if (failure) std::rethrow_exception(failure);
+  return std::move(*result);
 }
 
-/// Runs coroutines one after the other, in the order in which they were added. They must not throw.
-/// If the queue ends before they do, the loop must not run any more.
+/// Runs coroutines one after the other, in the order in which they were added. If one throws, the
+/// exception leaves io_context::run(), and no other coroutine is run. The loop must not run after
+/// the queue is destroyed.
 class in_turn {
  public:
   explicit in_turn(asio::io_context& io) : io_(io) {}
 
   void add(std::function<asio::awaitable<void>()> next) {
     waiting_.push_back(std::move(next));
-    if (!std::exchange(is_running_, true)) asio::co_spawn(io_, run(), asio::detached);
+    if (!std::exchange(is_running_, true)) start(io_, run());
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
@@ -64,7 +65,7 @@ struct etcd_options {
 /// Says whether a request may be sent again when it may have been carried out.
 enum class sending : std::uint8_t { once, repeatable };
 
-/// For one request at a time.
+/// A gateway carries out one request at a time.
 class etcd_gateway {
  public:
   /// Throws std::invalid_argument for endpoints that are none.

@@ -1,7 +1,9 @@
 #include "agent/etcd/store.hpp"
 
 #include <asio/use_awaitable.hpp>
+#include <chrono>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace lockflight::cluster {

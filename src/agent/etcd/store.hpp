@@ -29,7 +29,8 @@ struct etcd_store_options {
   member_place place;  ///< becomes part of the own member's key
 };
 
-/// Called by the event loop. They must not throw, and must not destroy the store.
+/// The event loop calls these functions. If one throws, the exception leaves io_context::run().
+/// They must not destroy the store.
 struct etcd_events {
   std::function<void(std::uint64_t number, const answer& what,
                      const std::shared_ptr<const etcd_view>& view)>

@@ -10,9 +10,11 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "agent/etcd/curl_loop.hpp"
 #include "base/descriptor.hpp"
@@ -50,18 +52,23 @@ int refuse_rewind(void* data, curl_off_t, int) {
   return of.was_to_be_sent_again ? CURL_SEEKFUNC_FAIL : CURL_SEEKFUNC_OK;
 }
 
+/// libcurl ends the transfer with an error if less than the whole part is taken.
 std::size_t take_reply(char* from, std::size_t size, std::size_t many, void* data) {
   exchange& of = *static_cast<exchange*>(data);
   const std::string_view part(from, size * many);
   long status = 0;
   curl_easy_getinfo(of.easy, CURLINFO_RESPONSE_CODE, &status);
-  if (of.what.on_part && status == 200) {
-    of.has_begun = true;
-    of.what.on_part(part);
-    return part.size();
+  try {
+    if (of.what.on_part && status == 200) {
+      of.has_begun = true;
+      of.what.on_part(part);
+      return part.size();
+    }
+    if (of.reply.body.size() + part.size() > most_reply) return 0;
+    of.reply.body += part;
+  } catch (const std::exception&) {  // no memory; libcurl's own functions know no exceptions
+    return 0;
   }
-  if (of.reply.body.size() + part.size() > most_reply) return 0;  // an error
-  of.reply.body += part;
   return part.size();
 }
 
@@ -111,7 +118,8 @@ class http_client::transfers {
    public:
     explicit work(std::shared_ptr<transfers> of) : of_(std::move(of)) {
       of_->result_.reset();
-      curl_multi_add_handle(of_->loop_->multi(), of_->easy_);
+      const CURLMcode added = curl_multi_add_handle(of_->loop_->multi(), of_->easy_);
+      if (added != CURLM_OK) throw std::runtime_error(curl_multi_strerror(added));
     }
     work(const work&) = delete;
     work& operator=(const work&) = delete;
@@ -152,14 +160,8 @@ void http_client::transfers::set_up(const tls_files& files, exchange& of,
       throw std::runtime_error("libcurl does not know an option that lockflight needs");
   };
   set(CURLOPT_URL, of.what.url.c_str());
-#if LIBCURL_VERSION_NUM >= 0x075500
   set(CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-  set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-  set(CURLOPT_QUICK_EXIT, 1L);  // else a slow name server would hold up the end of the program
-#endif
+  set(CURLOPT_QUICK_EXIT, 1L);  // else the loop would wait for a slow name server
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_NOPROXY, "*");  // an agent's etcd is in its own network
   set(CURLOPT_NOSIGNAL, 1L);

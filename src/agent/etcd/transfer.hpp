@@ -28,11 +28,11 @@ struct http_request {
   std::string body;
   std::vector<std::string> headers;
   std::chrono::milliseconds connect_limit{0};
-  /// For all of it; if its reply is a stream, for the first part of it.
+  /// For the whole request; if the reply is a stream, until its first part has come.
   std::chrono::milliseconds limit{0};
   /// Called with each part of the body of a reply with the status 200, which is a stream then.
   std::function<void(std::string_view part)> on_part = nullptr;
-  /// After which a stream is given up.
+  /// A stream is given up after that time.
   std::chrono::milliseconds stream_limit{0};
 };
 
@@ -48,8 +48,8 @@ class http_client {
  public:
   http_client(asio::io_context& io, const tls_files& files);
 
-  /// One request at a time. The body of a POST is JSON. The client may end before the coroutine
-  /// does, which must not be resumed then.
+  /// One request at a time. The body of a POST is JSON. A coroutine that has not ended when the
+  /// client is destroyed must not be resumed.
   [[nodiscard]] asio::awaitable<http_reply> post(http_request what);
 
  private:

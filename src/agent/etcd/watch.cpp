@@ -1,14 +1,14 @@
 #include "agent/etcd/watch.hpp"
 
 #include <algorithm>
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "agent/etcd/base64.hpp"
+#include "agent/etcd/event_loop.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -60,7 +60,7 @@ watch_line read_watch_line(std::string_view text) {
 etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
                        std::function<void()> hint)
     : io_(io), gateway_(io, options), names_(names), hint_(std::move(hint)) {
-  asio::co_spawn(io_, run(), asio::detached);
+  start(io_, run());
 }
 
 asio::awaitable<void> etcd_watch::run() {
@@ -100,7 +100,7 @@ void etcd_watch::read(std::string_view part) {
   }
   line_.erase(0, begin);
   if (line_.size() > longest_line) line_.clear();
-  if (hints) hint_();
+  if (hints) asio::post(io_, hint_);  // libcurl has called this function
 }
 
 }  // namespace lockflight::cluster

@@ -33,7 +33,7 @@ class etcd_watch {
   std::function<void()> hint_;
   std::string line_;         // the last one, as far as it has come
   bool has_begun_ = false;   // since the last request
-  bool is_refused_ = false;  // the same
+  bool is_refused_ = false;  // since the last request
 };
 
 }  // namespace lockflight::cluster

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/host/uses.hpp"
-#include "agent/process/journal.hpp"
 #include "base/number.hpp"
 #include "domain/cluster/elsewhere.hpp"
 
@@ -135,7 +135,6 @@ void answers::answer_about_work(const std::vector<std::string>& question, questi
   });
 }
 
-/// By another agent.
 std::string answers::asked(const std::string& line) {
   const auto questions = detail::fields_of(line);
   if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
@@ -155,7 +154,8 @@ std::string answers::asked(const std::string& line) {
 void answers::told(member_id by, std::uint64_t number, const std::string& lines) {
   const auto at = gatherings_.find(number);
   if (at == gatherings_.end() || at->second.awaited.erase(by) == 0) return;
-  // Without descriptors, for example: as if it had not answered, and not as if nobody held a lock.
+  // An agent that could not look, as it has no descriptors left for example, counts as silent:
+  // somebody there may hold a lock.
   if (lines == detail::line_of({std::string(failed)}))
     at->second.silent.push_back(from_.members.host_of(by));
   else

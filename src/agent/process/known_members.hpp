@@ -22,7 +22,7 @@ class known_members {
   [[nodiscard]] explicit operator bool() const { return view_ != nullptr; }
   [[nodiscard]] const etcd_view* operator->() const { return view_.get(); }
 
-  /// The name of its host; its number if that is not known.
+  /// The name of the member's host; the member's number if that name is not known.
   [[nodiscard]] std::string host_of(member_id id) const;
   /// The hosts that say in etcd that they do not hear member `id`.
   [[nodiscard]] std::vector<std::string> hosts_that_miss(member_id id) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <asio/post.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>

@@ -22,7 +22,7 @@ struct report_sources {
   const detail::domain_file& file;
   const agent& core;
   const timing& times;
-  domain_words& words;
+  const domain_words& words;
   const known_members& members;
   const links& others;
   const std::string& etcd_trouble;

@@ -19,9 +19,13 @@
 namespace lockflight::agents {
 namespace {
 
+/// Writes to a connection that was closed fail then, and do not end the program.
+void ignore_closed_connections() { std::signal(SIGPIPE, SIG_IGN); }
+
 int run_agent(const tool::arguments& given) {
   const cluster::agent_options options = settings_from(given);
   const cluster::journal log(options.domain);
+  ignore_closed_connections();
   static_cast<void>(cluster::ask_for_short_slices());
   try {
     cluster::agent_process(options, log).run();
@@ -47,6 +51,7 @@ int recover(const tool::arguments& given, tool::console& out) {
   const cluster::agent_options options = settings_from(given);
   const auto above = static_cast<cluster::epoch_number>(
       tool::whole_number("--above", given.one("--above").value_or("0"), 0, cluster::last_epoch));
+  ignore_closed_connections();
   try {
     cluster::recovery what(options, above);
     for (const std::string& line : what.plan()) std::cerr << line << '\n';
@@ -105,7 +110,6 @@ int exit_code_of(const std::exception& thrown) {
 int main(int argc, char** argv) {
   using namespace lockflight;
   tool::fill_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // writes to a connection that was closed fail instead
   const tool::about program{.name = "lockflight",
                             .summary = "the agent of a host in a cluster",
                             .commands = agents::commands,

@@ -126,8 +126,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
                                " has all the time to end a hold or to repair, and gives up");
   }
 
-  // As code that ends participants: handles the deaths that concern the lock. No living participant
-  // is in the lock any more, so each place whose owner died before is free to take (C46).
+  // Handles the deaths that concern the lock, as code that ends participants does. No living
+  // participant is in the lock any more, so each place whose owner died before is free to take
+  // (C46).
   [[gnu::noinline]] void free_places(engine& e, port_of<typename Lock::participant>& p,
                                      Lock& lock) const {
     if constexpr (requires { lock.repair_if_needed(); }) {

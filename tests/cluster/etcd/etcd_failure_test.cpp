@@ -2,8 +2,13 @@
 // that a transaction leaves at most once, and that the store ends promptly.
 #include <gtest/gtest.h>
 
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,6 +178,41 @@ TEST(EtcdFailure, EndsPromptlyWhileRequestsHang) {
     io.run_for(milliseconds(250));  // until all of its timers wait for longer
   };
   EXPECT_LT(seconds_of(ends), 5);
+}
+
+TEST(EtcdFailure, AnExceptionOfACoroutineLeavesTheLoop) {
+  const auto throws_at_once = []() -> asio::awaitable<void> {
+    throw std::runtime_error("at once");
+    co_return;
+  };
+  const auto throws_later = []() -> asio::awaitable<void> {
+    asio::steady_timer soon(co_await asio::this_coro::executor, milliseconds(1));
+    co_await soon.async_wait(asio::use_awaitable);
+    throw std::runtime_error("later");
+  };
+  for (const std::function<asio::awaitable<void>()>& each :
+       {std::function<asio::awaitable<void>()>(throws_at_once),
+        std::function<asio::awaitable<void>()>(throws_later)}) {
+    asio::io_context io;
+    in_turn turns(io);
+    turns.add(each);
+    EXPECT_THROW(io.run(), std::runtime_error);
+    io.restart();
+    in_turn from_the_loop(io);
+    asio::post(io, [&] { from_the_loop.add(each); });
+    EXPECT_THROW(io.run(), std::runtime_error);
+  }
+}
+
+TEST(EtcdFailure, WaitingForWhatCannotComeIsAnError) {
+  asio::io_context io;
+  asio::io_context another;
+  const auto waits_elsewhere = [&]() -> asio::awaitable<int> {
+    asio::steady_timer silent(another, std::chrono::hours(1));
+    co_await silent.async_wait(asio::use_awaitable);
+    co_return 0;
+  };
+  EXPECT_THROW((void)wait_for(io, waits_elsewhere()), std::logic_error);
 }
 
 TEST(EtcdFailure, WatchesAgainAfterNonsense) {

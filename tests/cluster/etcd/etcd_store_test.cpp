@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <asio/use_future.hpp>
 #include <chrono>
 #include <future>
 #include <map>
