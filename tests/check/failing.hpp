@@ -28,6 +28,7 @@ class failing_port : holds_port, public test::throwing<port> {
     return of;
   }();
   static constexpr bool examines_nothing = port::examines_nothing;
+  static constexpr bool throws = true;
 
   failing_port(engine& e, rank_t rank) : holds_port(e, rank), throwing(its_) {}
 

@@ -204,17 +204,6 @@ TEST(EtcdFailure, AnExceptionOfACoroutineLeavesTheLoop) {
   }
 }
 
-TEST(EtcdFailure, WaitingForWhatCannotComeIsAnError) {
-  asio::io_context io;
-  asio::io_context another;
-  const auto waits_elsewhere = [&]() -> asio::awaitable<int> {
-    asio::steady_timer silent(another, std::chrono::hours(1));
-    co_await silent.async_wait(asio::use_awaitable);
-    co_return 0;
-  };
-  EXPECT_THROW((void)wait_for(io, waits_elsewhere()), std::logic_error);
-}
-
 TEST(EtcdFailure, WatchesAgainAfterNonsense) {
   fake_server odd([](int number, const std::string&) -> fake_server::response {
     if (number == 1) return closes;
