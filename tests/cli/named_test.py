@@ -456,7 +456,7 @@ BAD = [
      ["'-nx'", "accepted: for -n: --nonblock; for -x: nothing, since a run without --shared"]),
     (["run", "-xn", "a", "--", "true"], ["'-xn'", "for -x: nothing", "for -n: --nonblock)"]),
     (["run", "-sE3", "a", "--", "true"],
-     ["'-sE3'", "for -s --shared, for -E --conflict-exit-code 3)"]),
+     ["'-sE3'", "for -s: --shared; for -E: --conflict-exit-code 3)"]),
     (["run", "-nz", "a", "--", "true"], ["'-nz'", "accepted: --help, --shared"]),
     (["run", "-F", "a", "--", "true"], ["'-F'", "nothing", "until it has ended"]),
     (["run", "--no-fork", "a", "--", "true"], ["'--no-fork'", "nothing", "until it has ended"]),
