@@ -117,13 +117,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
                                  const typename Lock::cells& where, Lock& other) const {
     const rank_t rank = me.rank();
     if constexpr (requires { other.abandon_for(rank, 0); }) {
-      if (!other.abandon_for(rank, hold_and_go(e, me, where))) fail_early(e, rank);
+      other.abandon_for(rank, hold_and_go(e, me, where));
       e.released(rank);
     }
-  }
-  static void fail_early(engine& e, rank_t rank) {
-    e.fail("vain attempt", "rank " + std::to_string(rank) +
-                               " has all the time to end a hold or to repair, and gives up");
   }
 
   // As code that ends participants: handles the deaths that concern the lock. No living participant
@@ -133,7 +129,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     if constexpr (requires { lock.repair_if_needed(); }) {
       const rma::word known = p.deaths();
       if (known == 0) return;
-      if (!lock.repair_if_needed()) fail_early(e, p.rank());
+      if (!lock.repair_if_needed())
+        e.fail("vain attempt",
+               "rank " + std::to_string(p.rank()) + " has all the time to repair, and gives up");
       bool all_are_free = true;
       for (rank_t r = 0; r < what_.machine.ranks(); ++r)
         for (std::uint32_t i = 0; i < count(); ++i)
