@@ -51,14 +51,6 @@ TEST(failing_port, breaks_no_robust_d_mcs_beside_repairs) {
   expect_unbroken_whichever_throws<lock::d_mcs>(r, 60);
 }
 
-/// A lock whose releases are given up.
-template <rma::port Port>
-class never_released : public lock::d_mcs<Port> {
- public:
-  using lock::d_mcs<Port>::d_mcs;
-  void unlock() { throw rma::interrupted(); }
-};
-
 // The generation is replaced at once: participants that only try do not wait until they may
 // withdraw a grant.
 TEST(release_that_is_given_up, leaves_the_lock_free) {
