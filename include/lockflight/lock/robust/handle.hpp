@@ -242,7 +242,8 @@ class robust_handle : protected guarded_waits<Port> {
     if (place_ < 0) return;
     try {
       announce(record::left, ours);
-      count_out_of_inherited();  // we may have held
+      // We may have held.
+      count_out_of_inherited();
       if (base::present() == ours) static_cast<void>(repair(ours));
     } catch (...) {  // the memory is damaged or gone, and no participant uses these words any more
     }
