@@ -7,6 +7,7 @@
 #include "check/engine/port.hpp"
 #include "check/program/robust_program.hpp"
 #include "check/program/subject.hpp"
+#include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/robust.hpp"
 #include "support/throwing.hpp"
 
@@ -28,7 +29,6 @@ class failing_port : holds_port, public test::throwing<port> {
     return of;
   }();
   static constexpr bool examines_nothing = port::examines_nothing;
-  static constexpr bool throws = true;
 
   failing_port(engine& e, rank_t rank) : holds_port(e, rank), throwing(its_) {}
 
@@ -135,5 +135,13 @@ template <template <class> class Inside>
   made.make_mortal = make_mortal<failing<Inside>>;
   return made;
 }
+
+/// A lock whose releases are given up.
+template <rma::port Port>
+class never_released : public lock::d_mcs<Port> {
+ public:
+  using lock::d_mcs<Port>::d_mcs;
+  void unlock() { throw rma::interrupted(); }
+};
 
 }  // namespace lockflight::check

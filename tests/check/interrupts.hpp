@@ -87,7 +87,7 @@ class interrupted {
   [[nodiscard]] bool owner_died() { return its_.owner_died(); }
   void mark_consistent() { its_.mark_consistent(); }
   [[nodiscard]] int place() const { return its_.place(); }
-  bool abandon_for(rank_t owner, int place) { return its_.abandon_for(owner, place); }
+  void abandon_for(rank_t owner, int place) { its_.abandon_for(owner, place); }
 
  private:
   interrupted_port& port_;

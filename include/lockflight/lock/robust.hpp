@@ -171,12 +171,11 @@ class robust final : robust_handle<Inside, Port> {
   /// Releases the lock for another participant of this process, `owner`, which holds it by the
   /// record `place` and whose handle no longer exists. For the next holder owner_died() is true.
   /// The owner takes its record back at a later acquire of its own.
-  template <class Until = rma::forever>
-  bool abandon_for(rma::rank_t owner, int place, Until until = {}) {
+  void abandon_for(rma::rank_t owner, int place) {
     const rma::cpu_cell at = me_.record_of(owner, place);
     const auto of = record::from(port_.load(at));
-    if (!is_ours(of) || !of.holds()) return true;
-    return with_record([&] {
+    if (!is_ours(of) || !of.holds()) return;
+    static_cast<void>(with_record([&] {
       // If we die from here on, others find the generation in disorder, and replace it.
       base::announce(record::left, of.get(record::generation));
       if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
@@ -184,11 +183,10 @@ class robust final : robust_handle<Inside, Port> {
       // If it fails the owner has died, and a repairer has handled that.
       if (port_.cpu_compare_swap(at, of.bits(), gone.bits()) == of.bits())
         static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
-      while (base::present() == of.get(record::generation))
-        if (repair(of.get(record::generation)) == repaired::busy && !await_repairer(until))
-          return false;
+      if (base::present() == of.get(record::generation))
+        static_cast<void>(repair(of.get(record::generation)));
       return true;
-    });
+    }));
   }
 };
 

@@ -99,11 +99,8 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
       if (base::rounds(rank) > 0) play_part();
     }
     for (int round = 0; round < base::rounds(rank); ++round) play_part();
-    // A queue node may be lost if an operation of the port throws, and is lost for the participant
-    // alone.
     const auto lost = me.nodes_since({}, no_place);
-    constexpr bool throws = requires { port_of<typename Lock::participant>::throws; };
-    if (!throws && (lost.in_use | lost.abandoned) != 0)
+    if ((lost.in_use | lost.abandoned) != 0)
       e.fail("lost queue node", base::text_of_nodes(rank, lost.in_use | lost.abandoned));
     if (p.rendezvous() != rank) return;
     play(e, rank, lock, part::writer);
@@ -120,13 +117,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
                                  const typename Lock::cells& where, Lock& other) const {
     const rank_t rank = me.rank();
     if constexpr (requires { other.abandon_for(rank, 0); }) {
-      if (!other.abandon_for(rank, hold_and_go(e, me, where))) fail_early(e, rank);
+      other.abandon_for(rank, hold_and_go(e, me, where));
       e.released(rank);
     }
-  }
-  static void fail_early(engine& e, rank_t rank) {
-    e.fail("vain attempt", "rank " + std::to_string(rank) +
-                               " has all the time to end a hold or to repair, and gives up");
   }
 
   // Handles the deaths that concern the lock, as code that ends participants does. No living
@@ -137,7 +130,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     if constexpr (requires { lock.repair_if_needed(); }) {
       const rma::word known = p.deaths();
       if (known == 0) return;
-      if (!lock.repair_if_needed()) fail_early(e, p.rank());
+      if (!lock.repair_if_needed())
+        e.fail("vain attempt",
+               "rank " + std::to_string(p.rank()) + " has all the time to repair, and gives up");
       bool all_are_free = true;
       for (rank_t r = 0; r < what_.machine.ranks(); ++r)
         for (std::uint32_t i = 0; i < count(); ++i)

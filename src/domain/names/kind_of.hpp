@@ -55,7 +55,7 @@ class robust_lock final
   void mark_consistent() override { lock_.mark_consistent(); }
   void abandon() override { lock_.abandon(); }
   void abandon_from_elsewhere(rma::rank_t holder, int record) override {
-    static_cast<void>(lock_.abandon_for(holder, record));
+    lock_.abandon_for(holder, record);
   }
   void repair_if_needed() override {
     // A repair takes microseconds. If the repairer is stopped, the next sweep does this.

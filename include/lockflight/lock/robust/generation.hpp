@@ -37,8 +37,8 @@ struct generation_cells {
   rma::plain_cell line;
   std::array<std::uint32_t, instances> first{}, end{};  ///< the words of each instance
 
-  /// The present generation. Written by the repairer alone.
-  [[nodiscard]] constexpr rma::plain_cell generation() const { return line; }
+  /// The present generation. Written by the repairer alone, but that a participant may close it.
+  [[nodiscard]] constexpr rma::cpu_cell generation() const { return {line.home, line.index}; }
   /// Not 0: a holder died, and the guarded data may be inconsistent.
   [[nodiscard]] constexpr rma::plain_cell died() const { return line + 1; }
   /// Bit 0: there may be a holder from an earlier generation. The bits above are a number that
@@ -88,15 +88,15 @@ template <rma::port Port>
 struct resolved_generation_cells : generation_cells {
   resolved_generation_cells(const generation_cells& of, Port& p)
       : generation_cells(of),
-        generation(rma::resolve(p, of.generation())),
         token(rma::resolve(p, of.token())),
         died(rma::resolve(p, of.died())),
+        generation(rma::resolve(p, of.generation())),
         inherited(rma::resolve(p, of.inherited())),
         repairer(rma::resolve(p, of.repairer())),
         watcher(rma::resolve(p, of.watcher())) {}
 
-  rma::resolved<Port, rma::plain_cell> generation, token, died;
-  rma::resolved<Port, rma::cpu_cell> inherited, repairer, watcher;
+  rma::resolved<Port, rma::plain_cell> token, died;
+  rma::resolved<Port, rma::cpu_cell> generation, inherited, repairer, watcher;
 };
 
 }  // namespace lockflight::lock

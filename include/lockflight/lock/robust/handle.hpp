@@ -62,7 +62,7 @@ class robust_handle : protected guarded_waits<Port> {
             how = outcome::interrupted;
           }
         }
-        if (!recover(how, until)) return false;
+        if (!recover(how)) return false;
       }
       me_.note_nodes(place_, me_.nodes_since(before_).in_use);
       base::end_watch();
@@ -71,7 +71,7 @@ class robust_handle : protected guarded_waits<Port> {
         port_.store(where_.token, token_);
       }
     } catch (...) {
-      drop(me_.nodes_since(before_));
+      if (place_ >= 0) drop(me_.nodes_since(before_, place_));
       throw;
     }
     return true;
@@ -196,20 +196,18 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // For an acquire that has failed. Returns whether it is to be retried.
-  template <class Until>
-  [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until) {
+  [[nodiscard, gnu::noinline]] bool recover(outcome how) {
     base::end_watch();
     const rma::word ours = line_.value;
     if (how != outcome::interrupted && !is_any_user_dead())
       return give_up(ours, me_.nodes_since(before_));
-    if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
     vacate(ours, me_.nodes_since(before_));
+    if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
     before_ = me_.nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
     // This participant or another one replaces the generation that we have left in disorder.
-    while (base::present() == ours)
-      if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up(ours, {});
+    if (base::present() == ours) static_cast<void>(repair(ours));
     free_acknowledged();
     if (was_interrupted_) return was_interrupted_ = false, give_up(ours, {});
     return true;
@@ -244,6 +242,8 @@ class robust_handle : protected guarded_waits<Port> {
     if (place_ < 0) return;
     try {
       announce(record::left, ours);
+      // We may have held.
+      count_out_of_inherited();
       if (base::present() == ours) static_cast<void>(repair(ours));
     } catch (...) {  // the memory is damaged or gone, and no participant uses these words any more
     }
@@ -252,10 +252,9 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // The record may say anything, also that we hold: the jump may have come just before the acquire
-  // would have returned. No participant then waits for a holder of an earlier generation.
+  // would have returned.
   [[noreturn, gnu::noinline]] void undo() {
     drop(me_.nodes_since(before_, place_));
-    count_out_of_inherited();
     throw not_returned();
   }
 
@@ -273,8 +272,7 @@ class robust_handle : protected guarded_waits<Port> {
     free_acknowledged();
   }
 
-  // This participant was evicted, or its release cannot go on. Does not wait for other ones: if one
-  // of them has the right to repair, later participants find the generation in disorder, too.
+  // This participant was evicted, or its release cannot go on. Does not wait for other ones.
   [[gnu::noinline]] void leave_in_disorder() {
     base::end_watch();
     const rma::word ours = std::exchange(line_.value, never);

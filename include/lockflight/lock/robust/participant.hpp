@@ -134,17 +134,21 @@ class robust_participant {
   /// participant is in it. At most one record is kept like this for each generation of each lock.
   void give_back_when_out(int place, std::uint32_t in_use, std::uint32_t abandoned) {
     for (std::uint32_t& others : abandoned_) others &= ~abandoned;
+    // Noted before the first operation of the port, which may throw.
+    const auto i = static_cast<std::size_t>(place);
+    in_use_[i] = in_use;
+    abandoned_[i] = abandoned;
+    std::uint32_t rest = std::exchange(left_, left_ | 1u << place);
     const rma::word is = port_.load(own_record(place));
-    for (std::uint32_t rest = left_; rest != 0; rest &= rest - 1) {
-      const int other = std::countr_zero(rest);
-      if (port_.load(own_record(other)) != is) continue;
-      in_use_[static_cast<std::size_t>(other)] |= in_use;
-      abandoned_[static_cast<std::size_t>(other)] |= abandoned;
-      return give_back(place);
+    for (; rest != 0; rest &= rest - 1) {
+      const auto other = static_cast<std::size_t>(std::countr_zero(rest));
+      if (port_.load(own_record(static_cast<int>(other))) != is) continue;
+      in_use_[other] |= std::exchange(in_use_[i], 0);
+      abandoned_[other] |= std::exchange(abandoned_[i], 0);
+      give_back(place);
+      left_ &= ~(1u << place);
+      return;
     }
-    in_use_[static_cast<std::size_t>(place)] = in_use;
-    abandoned_[static_cast<std::size_t>(place)] = abandoned;
-    left_ |= 1u << place;
   }
   /// Takes back the records whose queue nodes others no longer write to.
   void collect() {
@@ -208,7 +212,8 @@ class robust_participant {
       if (is_closed(now) || now == generation || is_anyone_in(is.get(record::lock), generation))
         return false;
     }
-    inside_.reset(std::exchange(in_use_[i], 0) | std::exchange(abandoned_[i], 0));
+    inside_.reset(in_use_[i] | abandoned_[i]);  // may throw
+    in_use_[i] = abandoned_[i] = 0;
     left_ &= ~(1u << place);
     return true;
   }

@@ -27,11 +27,12 @@ class generations : protected lock_users<Port> {
   };
 
   // Replaces the generation if a participant died in it, if it was closed before, or if it is
-  // `in_disorder`, unless another participant has done so. Does not wait. Our record names the lock
-  // and no generation, so our own death during a repair counts for this lock too.
+  // `in_disorder`, unless another participant has done so. Does not wait: if another participant
+  // has the right, a generation in disorder is at least closed. Our record names the lock and no
+  // generation, so our own death during a repair counts for this lock too.
   [[gnu::noinline]] repaired repair(rma::word in_disorder = never) {
     const repaired how = repair_undisturbed(in_disorder);
-    if (how == repaired::busy) return how;
+    if (how == repaired::busy && in_disorder == never) return how;
     base::wake_users();
     if (how == repaired::over) base::free_acknowledged();
     return how;
@@ -47,7 +48,7 @@ class generations : protected lock_users<Port> {
     if (now == 0 || port_.is_dead(rank_of(now))) return true;
     // Waits for the right, not for the generation: a repairer that gives up leaves the generation
     // closed.
-    const rma::lifeline line{where_.generation, generation, deaths};
+    const rma::lifeline line{where_.line, generation, deaths};
     const auto is_given_back = rma::differs_from(now);
     if constexpr (std::is_same_v<Until, rma::deadline>) {
       const rma::word then =
@@ -102,12 +103,15 @@ class generations : protected lock_users<Port> {
     // Other participants wait until this repair has finished, so no signal may stop us meanwhile.
     [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
     const taken right = take_the_right();
-    if (right == taken::no) return repaired::busy;
+    if (right == taken::no) {
+      if (in_disorder != never) close(in_disorder);
+      return repaired::busy;
+    }
     repaired how = repaired::over;
     try {
       rma::word generation = port_.load(where_.generation);
       rma::word known_deaths = never;  // a count from before we had the right may be out of date
-      // A closed generation is one whose repairer died or gave up.
+      // A closed generation is one whose repairer died or gave up, or that was left in disorder.
       was_sound_ = right == taken::yes && !is_closed(generation);
       if (!was_sound_ || generation == in_disorder || base::has_unhandled_death(known_deaths))
         how = replace(generation_word::from(generation));
@@ -117,6 +121,14 @@ class generations : protected lock_users<Port> {
     }
     give_back_the_right();
     return how;
+  }
+
+  // The participant that has the right to repair may find nothing to do. All others find a closed
+  // generation, whoever comes first, and replace it.
+  void close(rma::word in_disorder) {
+    const auto open = generation_word::from(in_disorder);
+    static_cast<void>(port_.cpu_compare_swap(where_.generation, in_disorder,
+                                             open.with(generation_word::closed).bits()));
   }
 
   enum class taken : std::uint8_t { no, yes, from_the_dead };
@@ -134,7 +146,12 @@ class generations : protected lock_users<Port> {
     return now == 0 ? taken::yes : taken::from_the_dead;
   }
   void give_back_the_right() {
-    port_.store(where_.repairer, 0);
+    try {
+      port_.store(where_.repairer, 0);
+    } catch (...) {  // once more: the others would wait for a participant that lives
+      port_.store(where_.repairer, 0);
+      throw;
+    }
     port_.fence();  // before we look for those that may wait for it
   }
 

@@ -25,7 +25,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   using base::is_ours, base::me_, base::never, base::port_, base::where_;
 
   guarded_waits(robust_participant<Port>& me, const generation_cells& where)
-      : base(me, where), wait_guard({where.generation(), never, never}) {}
+      : base(me, where), wait_guard({where.line, never, never}) {}
   ~guarded_waits() = default;
 
   [[nodiscard]] bool has_unhandled_death() override {
