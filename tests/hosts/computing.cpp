@@ -61,7 +61,7 @@ void measure(rma::participant<mpi::port>& me) {
 }  // namespace
 
 int main() try {
-  const mpi::environment world;
+  mpi::environment world;
   mpi::run({.machine = mpi::discover(world.size()).machine}, measure);
 } catch (const std::invalid_argument& e) {
   std::fprintf(stderr, "lockflight: %s\n", e.what());

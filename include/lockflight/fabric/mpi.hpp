@@ -59,30 +59,23 @@ using port = fabric::networked_port;
 /// a thread of each rank, which sleeps until something arrives; it needs MPI_THREAD_MULTIPLE.
 /// `auto`: a thread where this MPI has that, there are several nodes, and a short trial finds that
 /// a target that computes does not answer.
-class environment {
+class environment : public fabric::launch {
  public:
   /// Throws `unavailable` when MPI has been finalised already.
   environment();
-  ~environment();
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
+  ~environment() override;
 
-  /// The rank and the size of the launch: of MPI_COMM_WORLD.
-  [[nodiscard]] int rank() const;
-  [[nodiscard]] int size() const;
-  /// True if `holds` is true on every rank of the launch. Collective.
-  [[nodiscard]] bool all(bool holds) const;
-  /// Rank 0's value, on every rank of the launch. Collective.
-  [[nodiscard]] double first(double mine) const;
-  /// The least of all ranks' values. Collective.
-  [[nodiscard]] double least(double mine) const;
-  /// Each rank's text, by rank. Collective.
-  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) const;
-  /// For each rank the lowest rank on its host, with which it can share memory. Collective.
-  [[nodiscard]] std::vector<int> first_of_host() const;
+  // The launch is MPI_COMM_WORLD.
+  [[nodiscard]] int rank() const override;
+  [[nodiscard]] int size() const override;
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
+  [[nodiscard]] const std::vector<int>& first_of_host() const override { return first_of_host_; }
+  [[nodiscard]] const std::vector<std::string>& hosts() const override { return hosts_; }
 
  private:
   bool ours_ = false;
+  std::vector<int> first_of_host_;
+  std::vector<std::string> hosts_;
 };
 
 /// The configuration of a run; the same on all ranks of the communicator.
@@ -181,14 +174,14 @@ using fabric::abandon;
 /// Collective.
 [[nodiscard]] fabric::levels discover(int ranks);
 
-/// Zeroed memory for the first `ranks` ranks of MPI_COMM_WORLD; ranks of one machine share it. Its
+/// Zeroed memory for the first `ranks` ranks of MPI_COMM_WORLD; ranks of one host share it. Its
 /// construction and destruction are collective.
-class machine_memory {
+class host_memory {
  public:
-  machine_memory(int ranks, std::size_t bytes);
-  ~machine_memory();
-  machine_memory(const machine_memory&) = delete;
-  machine_memory& operator=(const machine_memory&) = delete;
+  host_memory(environment& in, int ranks, std::size_t bytes);
+  ~host_memory();
+  host_memory(const host_memory&) = delete;
+  host_memory& operator=(const host_memory&) = delete;
 
   /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
@@ -196,12 +189,6 @@ class machine_memory {
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
   /// True if all `ranks` ranks share the memory.
   [[nodiscard]] bool whole() const { return whole_; }
-  /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
-  /// place. Collective over the `ranks` ranks; false, and nothing copied, where the two share
-  /// memory.
-  bool bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
-  /// Waits for all `ranks` ranks.
-  void barrier();
 
  private:
   struct handles;

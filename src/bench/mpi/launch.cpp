@@ -2,57 +2,12 @@
 
 namespace lockflight::bench {
 
-/// Results in memory that the ranks of each machine share. The usual witness lies there too: it
-/// sees violations among ranks of one machine, and not two holders on different machines; for these
-/// a plan has `far_witness`.
-struct mpi_launch::shared_results {
-  mpi::machine_memory memory;
-  run_results results;
-
-  explicit shared_results(const run_plan& plan)
-      : memory(plan.machine.ranks(), run_results::bytes_for(plan)),
-        results(plan, memory.data(), memory.leader(), memory.whole()) {}
-};
-
-void mpi_launch::start() {
-  if (!world_) world_.emplace();
-}
-
-std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
-  current_ = std::make_shared<shared_results>(plan);
-  return {current_, &current_->results};
-}
-
-void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
-  const tick_clock& timed_by = clock();
-  const mpi::config how{
-      .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
-  mpi::run_ports(how, [&](mpi::port& p) { run_rank_on(p, lock, plan, timed_by, results); });
-  if (results.whole()) return;
-  const moment start = start_of_run(timed_by, results);
-  if (rank() < plan.machine.ranks() && results.leader() != 0)
-    move_times(results.of(rank()), results.trace_room(rank()), -start);
-  mpi::machine_memory& memory = current_->memory;
-  memory.barrier();
-  for (rma::rank_t r = 1; r < plan.machine.ranks(); ++r) {
-    rank_result& of = results.of(r);
-    const auto offset = [&](const void* what) {
-      return static_cast<std::size_t>(static_cast<const std::byte*>(what) - memory.data());
-    };
-    const bool came = memory.bring_to_first(r, offset(&of), sizeof of);
-    const auto events = results.trace_room(r);
-    if (!events.empty())
-      static_cast<void>(memory.bring_to_first(r, offset(events.data()), events.size_bytes()));
-    if (rank() == 0 && came) move_times(of, events, start);
-  }
-}
-
-launch::diagnosis mpi_launch::diagnose() {
+launch::diagnosis over_mpi::diagnose(environment&) {
   const mpi::findings f = mpi::probe();
   const auto yes = [](bool holds, const char* otherwise) {
     return std::string(holds ? "yes" : otherwise);
   };
-  diagnosis found;
+  launch::diagnosis found;
   found.usable =
       f.unified && f.shares_memory && f.fetch_add_atomic && f.compare_swap_atomic && f.mixed_atomic;
   auto& rows = found.findings;
@@ -106,5 +61,7 @@ launch::diagnosis mpi_launch::diagnose() {
         "of this touches them.");
   return found;
 }
+
+template class launch_over<over_mpi>;
 
 }  // namespace lockflight::bench

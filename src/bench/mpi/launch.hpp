@@ -2,39 +2,29 @@
 // with the fabric of each MPI.
 #pragma once
 
-#include <optional>
-
-#include "bench/launched/launched.hpp"
+#include "bench/launched/launch_over.hpp"
 #include "lockflight/fabric/mpi.hpp"
 
 namespace lockflight::bench {
 
-class mpi_launch : public launched {
- public:
-  [[nodiscard]] std::string fabric() const override { return "mpi"; }
-  void start() override;
-  [[nodiscard]] int rank() const override { return world_ ? world_->rank() : 0; }
-  [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
-  [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
-  [[nodiscard]] double first(double mine) override { return world_->first(mine); }
-  [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
-  [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
-  void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;
-  [[noreturn]] void abandon(const std::string& why) override { mpi::abandon(why); }
-  [[nodiscard]] diagnosis diagnose() override;
-
- protected:
-  [[nodiscard]] std::vector<std::string> texts(const std::string& mine) override {
-    return world_->gather(mine);
+struct over_mpi {
+  static constexpr const char* name = "mpi";
+  using environment = mpi::environment;
+  using host_memory = mpi::host_memory;
+  using port = mpi::port;
+  [[nodiscard]] static fabric::levels discover(environment&, int ranks) {
+    return mpi::discover(ranks);
   }
-  [[nodiscard]] std::vector<int> first_of_host() override { return world_->first_of_host(); }
-  [[nodiscard]] double least(double mine) override { return world_->least(mine); }
-
- private:
-  struct shared_results;
-
-  std::optional<mpi::environment> world_;
-  std::shared_ptr<shared_results> current_;
+  static void run_ports(environment&, const fabric::run_config& what,
+                        const std::function<void(port&)>& body) {
+    mpi::run_ports(
+        {.machine = what.machine, .waiting = what.waiting, .words_per_rank = what.words_per_rank},
+        body);
+  }
+  [[nodiscard]] static launch::diagnosis diagnose(environment&);
 };
+
+using mpi_launch = launch_over<over_mpi>;
+extern template class launch_over<over_mpi>;
 
 }  // namespace lockflight::bench

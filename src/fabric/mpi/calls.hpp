@@ -211,6 +211,15 @@ inline void gather(const communicator& all, const void* mine, void* values, MPI_
   return of_rank;
 }
 
+/// For each rank of `all` the lowest one with which it can share memory.
+[[nodiscard]] inline std::vector<int> first_of_machine(const communicator& all) {
+  int first = all.rank();
+  broadcast(communicator::of_machine(all.get()), &first, 1, MPI_INT);
+  std::vector<int> firsts(static_cast<std::size_t>(all.size()));
+  gather(all, &first, firsts.data(), MPI_INT);
+  return firsts;
+}
+
 [[nodiscard]] inline bool holds_on_all(const communicator& all, bool holds) {
   int together = holds ? 1 : 0;
   combine(all, &together, 1, MPI_INT, MPI_MIN);

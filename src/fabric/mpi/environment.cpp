@@ -8,6 +8,7 @@
 
 #include "fabric/mpi/calls.hpp"
 #include "fabric/mpi/ending.hpp"
+#include "fabric/mpi/trial.hpp"
 #include "fabric/mpi/venue.hpp"
 
 namespace lockflight::mpi {
@@ -56,14 +57,18 @@ environment::environment() {
   PMPI_Finalized(&done);
   if (done != 0) throw unavailable("MPI has been finalised in this process");
   PMPI_Initialized(&done);
-  if (done != 0) return;
-  choose_component();
-  const int wanted = wanted_threads();
-  int level = 0;
-  detail::check(MPI_Init_thread(nullptr, nullptr, wanted, &level), "MPI_Init_thread");
-  ours_ = true;
-  if (level < MPI_THREAD_FUNNELED)
-    throw unavailable("this MPI allows no threads beside the one that calls it");
+  if (done == 0) {
+    choose_component();
+    const int wanted = wanted_threads();
+    int level = 0;
+    detail::check(MPI_Init_thread(nullptr, nullptr, wanted, &level), "MPI_Init_thread");
+    ours_ = true;
+    if (level < MPI_THREAD_FUNNELED)
+      throw unavailable("this MPI allows no threads beside the one that calls it");
+  }
+  const auto all = detail::communicator::duplicate(MPI_COMM_WORLD);
+  first_of_host_ = detail::first_of_machine(all);
+  hosts_ = detail::names_of_hosts(all);
 }
 
 environment::~environment() {
@@ -85,42 +90,8 @@ int environment::size() const {
   return n;
 }
 
-bool environment::all(bool holds) const {
-  return detail::holds_on_all(detail::communicator::duplicate(MPI_COMM_WORLD), holds);
-}
-
-double environment::first(double mine) const {
-  detail::broadcast(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
-  return mine;
-}
-
-double environment::least(double mine) const {
-  detail::combine(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE, MPI_MIN);
-  return mine;
-}
-
-std::vector<std::string> environment::gather(const std::string& mine) const {
-  const auto all = detail::communicator::duplicate(MPI_COMM_WORLD);
-  std::vector<std::string> texts(static_cast<std::size_t>(all.size()));
-  texts[static_cast<std::size_t>(all.rank())] = mine;
-  for (int r = 0; r < all.size(); ++r) {
-    std::string& text = texts[static_cast<std::size_t>(r)];
-    std::uint64_t length = text.size();
-    detail::broadcast(all, &length, 1, MPI_UINT64_T, r);
-    text.resize(length);
-    detail::broadcast(all, text.data(), static_cast<int>(length), MPI_CHAR, r);
-  }
-  return texts;
-}
-
-std::vector<int> environment::first_of_host() const {
-  const auto all = detail::communicator::duplicate(MPI_COMM_WORLD);
-  const auto host = detail::communicator::of_machine(all.get());
-  int first = all.rank();
-  detail::broadcast(host, &first, 1, MPI_INT);
-  std::vector<int> of_rank(static_cast<std::size_t>(all.size()));
-  detail::gather(all, &first, of_rank.data(), MPI_INT);
-  return of_rank;
+std::vector<std::string> environment::gather(const std::string& mine) {
+  return detail::gather(detail::communicator::duplicate(MPI_COMM_WORLD), mine);
 }
 
 }  // namespace lockflight::mpi

@@ -11,20 +11,11 @@ namespace {
 using detail::check;
 using detail::communicator;
 
-/// For each rank of `all` the lowest one with which it can share memory.
-std::vector<int> first_of_machine(const communicator& all) {
-  int first = all.rank();
-  detail::broadcast(communicator::of_machine(all.get()), &first, 1, MPI_INT);
-  std::vector<int> firsts(static_cast<std::size_t>(all.size()));
-  detail::gather(all, &first, firsts.data(), MPI_INT);
-  return firsts;
-}
-
 /// The first `ranks` ranks of `all`, by node. Throws std::invalid_argument on all of them alike.
 rma::topology nodes_among(const communicator& all, int ranks) {
   const fabric::detail::wanted_nodes cut("LOCKFLIGHT_MPI_NODES");
   detail::agree<std::invalid_argument>(all, cut.why_not);
-  return fabric::detail::nodes_of_hosts(first_of_machine(all), ranks, cut.each);
+  return fabric::detail::nodes_of_hosts(detail::first_of_machine(all), ranks, cut.each);
 }
 
 }  // namespace
@@ -66,23 +57,21 @@ rma::topology nodes_of(int communicator_handle) {
   return nodes_among(whole, whole.size());
 }
 
-// ---- memory that the ranks of a machine share ----
+// ---- memory that the ranks of a host share ----
 
-struct machine_memory::handles {
+struct host_memory::handles {
   communicator members;
   communicator machine;
   detail::window shared;
 };
 
-machine_memory::machine_memory(int ranks, std::size_t bytes)
+host_memory::host_memory(environment& in, int ranks, std::size_t bytes)
     : handles_(std::make_unique<handles>()) {
   handles& h = *handles_;
-  int world_rank = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  h.members = communicator::split(MPI_COMM_WORLD, world_rank < ranks ? 0 : -1);
+  h.members = communicator::split(MPI_COMM_WORLD, in.rank() < ranks ? 0 : -1);
   if (!h.members) return;
   h.machine = communicator::of_machine(h.members.get());
-  leader_ = world_rank;
+  leader_ = in.rank();
   detail::broadcast(h.machine, &leader_, 1, MPI_INT32_T);
   whole_ = h.machine.size() == ranks;  // so it is on all of them, or on none
   constexpr std::size_t slack = 4096;  // for an alignment that MPI does not promise
@@ -101,32 +90,9 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   constexpr std::uintptr_t line = 128;
   data_ = reinterpret_cast<std::byte*>((address + line - 1) / line * line);
   if (first) std::fill_n(data_, bytes, std::byte{0});
-  barrier();
+  detail::meet(h.members);
 }
 
-machine_memory::~machine_memory() = default;
-
-bool machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count) {
-  constexpr int tag = 2;
-  const handles& h = *handles_;
-  if (!h.members || from == 0) return false;
-  // Only the ranks of a machine know whether rank 0 is on it.
-  int with_first = h.members.rank() == 0 ? 1 : 0;
-  detail::broadcast(h.machine, &with_first, 1, MPI_INT);
-  detail::broadcast(h.members, &with_first, 1, MPI_INT, from);
-  if (with_first != 0) return false;
-  if (h.members.rank() == from)
-    check(PMPI_Send(data_ + offset, static_cast<int>(count), MPI_BYTE, 0, tag, h.members.get()),
-          "MPI_Send");
-  if (h.members.rank() == 0)
-    check(PMPI_Recv(data_ + offset, static_cast<int>(count), MPI_BYTE, from, tag, h.members.get(),
-                    MPI_STATUS_IGNORE),
-          "MPI_Recv");
-  return true;
-}
-
-void machine_memory::barrier() {
-  if (handles_->members) detail::meet(handles_->members);
-}
+host_memory::~host_memory() = default;
 
 }  // namespace lockflight::mpi

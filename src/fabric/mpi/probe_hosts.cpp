@@ -55,12 +55,9 @@ void measure(const communicator& all, const segment& cells, rma::rank_t origin, 
 
 std::vector<host_findings> probe_hosts(const communicator& all, const segment& cells) {
   const communicator machine = communicator::of_machine(all.get());
-  int first = all.rank();
-  broadcast(machine, &first, 1, MPI_INT);
   const int cores = processors_of(machine);
-  std::vector<int> first_of(static_cast<std::size_t>(all.size()));
+  const std::vector<int> first_of = first_of_machine(all);
   std::vector<int> cores_of(first_of.size());
-  gather(all, &first, first_of.data(), MPI_INT);
   gather(all, &cores, cores_of.data(), MPI_INT);
   const std::vector<std::string> names = names_of_hosts(all);
 
