@@ -183,11 +183,13 @@ struct domain_elsewhere {
   /// The locks in use there: of each its name and its users, and nothing else.
   std::vector<domain_lock> locks;
   /// The hosts that did not answer in time. If this host's agent does not answer, no host is asked,
-  /// and there is `own_agent` alone; if it knows no members yet, `every_host`.
+  /// and there is `own_agent` alone; if it knows no members yet, `every_host`. The last one is
+  /// `unknown_hosts` if this host is cut off from the cluster: others may have come since.
   std::vector<std::string> silent;
 
   static constexpr const char* own_agent = "the agent of this host";
   static constexpr const char* every_host = "the other hosts";
+  static constexpr const char* unknown_hosts = "hosts that this host has not heard of";
 };
 /// How long the hosts of a cluster have for an answer, unless the caller says otherwise.
 constexpr std::chrono::milliseconds hosts_answer_within{2'000};

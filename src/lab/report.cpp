@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "bench/bench.hpp"
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
@@ -33,6 +36,9 @@ int run_report(const arguments& given, console& out) {
   const auto output = given.one("--output");
   if (!input) throw refuse("FILE.json", "", "the JSON of 'lockflight bench --json'");
   if (!output) throw refuse("--output", "", "-o FILE.html, the page to write");
+  std::error_code none;
+  if (std::filesystem::equivalent(*input, *output, none))
+    throw refuse("--output", *output, "another file than FILE.json");
   output_file page("--output", *output);
   page.commit(page_from(*input));
   out.line("wrote " + page.path());

@@ -292,6 +292,16 @@ class DamagedJson(ProgramTest):
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
         self.assertIn("--output", err)
 
+    def test_the_page_does_not_take_the_place_of_the_runs(self):
+        text = json.dumps(self.sample())
+        self.write("runs.json", text)
+        for output in ["runs.json", "./runs.json"]:
+            code, out, err = self.run_program("report", "runs.json", "-o", output)
+            self.assertEqual((code, out, err), (2, "", f"lockflight report: --output '{output}' "
+                                                "(accepted: another file than FILE.json)\n"))
+        with open(os.path.join(self.folder, "runs.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -60,6 +60,12 @@ class SilenceTest(unittest.TestCase):
         process.kill()
         process.communicate()
 
+    def stop_etcd(self):
+        etcd = shared.etcd.members[0].process
+        etcd.stop()
+        self.addCleanup(etcd.go_on)
+        return etcd
+
 
 class Hosts(SilenceTest):
     """The host of a holder is cut off from the host that asks, or the asking host's agent says
@@ -93,6 +99,19 @@ class Hosts(SilenceTest):
         self.assertEqual((code, "silent" in json.loads(out)), (0, False))
         self.cut_off()
         self.check_said_by_all("h2 does not answer", "h2")
+
+    def test_a_host_that_etcd_does_not_answer_may_not_know_all_hosts(self):
+        nobodys = f"{self.name}.free"
+        self.addCleanup(shared.await_members, shared.hosts)
+        self.stop_etcd()
+        cut_off = ("this host is cut off, so that hosts may have come that it has not heard of: "
+                   f"somebody may hold '{nobodys}' or wait for it\n")
+
+        def says_so():
+            code, out, _, _ = self.said("who", nobodys, IN_DOMAIN)
+            return code == 3 and out.endswith(cut_off)
+
+        self.one.wait_until(says_so, 20, "cut off")
 
     def test_a_limit_is_kept_when_a_host_does_not_answer(self):
         self.cut_off()
@@ -139,12 +158,6 @@ class Etcd(SilenceTest):
     """etcd says nothing for longer than one request waits, as in an election."""
 
     OPTIONS = {"every": ("--every", "3660d"), "units": ("--units", "2")}
-
-    def stop_etcd(self):
-        etcd = shared.etcd.members[0].process
-        etcd.stop()
-        self.addCleanup(etcd.go_on)
-        return etcd
 
     def test_a_run_waits_for_etcd(self):
         etcd = self.stop_etcd()

@@ -115,6 +115,7 @@ TEST(Render, RanksThatWereLostAreNamed) {
 TEST(Render, HostsAreNamedAndWhatWasNotWitnessedAcrossThem) {
   EXPECT_FALSE(has(rendered(sample()), "Not checked across hosts."));
   json bench = sample();
+  bench["runs"][2]["witnessed"] = nullptr;  // as if the field were missing
   bench["runs"][3]["witnessed"] = "within hosts";
   const json host{
       {"name", "host7"}, {"ranks", {2, 3}}, {"cores", 1}, {"cpu_model", "a <slow> one"}};

@@ -14,7 +14,7 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
-from ._domains import Domain, DomainOver, LockState, LockUse, LockUser, Participant
+from ._domains import Domain, DomainOver, LockState, LockUse, LockUser, LockUsers, Participant
 from ._locks import Mutex, Semaphore, SharedMutex, all_of
 from ._way import AllOf, NotAcquired
 
@@ -27,6 +27,7 @@ __all__ = [
     "LockState",
     "LockUse",
     "LockUser",
+    "LockUsers",
     "Mutex",
     "NotAcquired",
     "OwnerDied",

@@ -104,13 +104,22 @@ def _since(found: Dict[str, Any]) -> float:
     return time.monotonic() - found["seconds"] if found["seconds"] else 0.0
 
 
-def users_of(domain: Domain, name: str, seconds: float = 2) -> Tuple[List[LockUser], str]:
-    """Also which hosts of a cluster did not answer in that time: a sentence, or nothing."""
+class LockUsers(List[LockUser]):
+    """The users of a lock, as far as they are known. `silence` says in a sentence which hosts of a
+    cluster did not answer: somebody there may use the lock as well. It is empty if all did."""
+
+    silence: str = ""
+
+
+def users_of(domain: Domain, name: str, seconds: float = 2) -> LockUsers:
+    """The users of a lock that are known after that time."""
     users, silence = domain._core.users_of(name, seconds)
-    return [
+    found = LockUsers(
         _shown(LockUser, dict(each, since=_since(each), pid=each["guarded_pid"] or each["pid"]))
         for each in users
-    ], silence
+    )
+    found.silence = silence
+    return found
 
 
 class Domain:

@@ -12,7 +12,7 @@ from ._checked import (
     checked_text,
     checked_whole,
 )
-from ._domains import Domain, LockUser, domain_of, users_of
+from ._domains import Domain, LockUsers, domain_of, users_of
 from ._tasks import TaskHolds, holds_of
 from ._way import Acquired, AllOf, Block, Way
 
@@ -54,10 +54,11 @@ class Named(Acquired):
     def _parts(self) -> Sequence[Tuple[Named, bool]]:
         return ((self, False),)
 
-    def users(self) -> List[LockUser]:
+    def users(self) -> LockUsers:
         """Who holds the lock and then who waits for it, each the longest first; in the domain of a
-        cluster on all hosts."""
-        return users_of(self.domain, self.name)[0]
+        cluster on all hosts. If nobody is known, `users().silence` says whether some hosts did not
+        answer."""
+        return users_of(self.domain, self.name)
 
     async def owner_died_async(self) -> bool:
         """owner_died for a task that holds the lock."""

@@ -79,7 +79,7 @@ class Way(_core.Handle):
         """Also called by the part in C++."""
         lock = next(each for each, _ in self._parts if each.name == name)
         # The time is over: a host of a cluster that does not answer at once is not waited for.
-        users, silence = users_of(lock.domain, name, seconds=0.12)
+        users = users_of(lock.domain, name, seconds=0.12)
         holders = [each for each in users if each.what != "waits"]
         text = f"lock {name!r} was not free in {self._seconds or 0:g} s"
         if holders:
@@ -90,8 +90,8 @@ class Way(_core.Handle):
             if others:
                 text += f" and {others} other{'s' if others > 1 else ''}"
             text += f" for {time.monotonic() - first.since:.1f} s"
-        elif silence:
-            text += f": {silence}"
+        elif users.silence:
+            text += f": {users.silence}"
         return NotAcquired(text, name, holders)
 
     def __aenter__(self) -> Coroutine[Any, Any, Any]:

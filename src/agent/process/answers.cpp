@@ -171,6 +171,7 @@ void answers::finish_gathering(std::uint64_t number) {
   std::vector<std::string> last{std::string(detail::end_of_answer)};
   last.insert(last.end(), done.silent.begin(), done.silent.end());
   for (const member_id each : done.awaited) last.push_back(from_.members.host_of(each));
+  if (from_.is_cut_off()) last.emplace_back(domain_elsewhere::unknown_hosts);
   done.to(done.lines + detail::line_of(last));
 }
 

@@ -31,6 +31,7 @@ struct answer_sources {
   const journal& log;
   std::function<std::string()> status;  ///< as JSON
   std::function<void()> end_doubt;
+  std::function<bool()> is_cut_off;  ///< `members` may lack hosts that have come since
 };
 
 class answers {

@@ -217,9 +217,10 @@ void agent_process::start_answers() {
   const auto end_doubt = [this] {
     handle([](agent& a, instant now, effects& out) { a.end_doubt(now, out); });
   };
-  answers_.emplace(io_,
-                   answer_sources{*file_, place_.host, members_, *links_, store_->others(), log_,
-                                  [this] { return json_text_of(reports_->status()); }, end_doubt});
+  const auto is_cut_off = [this] { return !etcd_trouble_.empty() || !words_.has_deadline_ahead(); };
+  answers_.emplace(io_, answer_sources{*file_, place_.host, members_, *links_, store_->others(),
+                                       log_, [this] { return json_text_of(reports_->status()); },
+                                       end_doubt, is_cut_off});
 }
 
 void agent_process::start_bell() {

@@ -161,10 +161,15 @@ domain_elsewhere domain::elsewhere(std::string_view name, std::chrono::milliseco
 }
 
 std::string silence_text(const std::vector<std::string>& silent) {
+  if (silent.empty()) return "";
+  if (silent.back() == domain_elsewhere::unknown_hosts) {
+    const std::string others = silence_text({silent.begin(), silent.end() - 1});
+    return others + (others.empty() ? "" : ", and ") +
+           "this host is cut off, so that hosts may have come that it has not heard of";
+  }
   std::string text;
   for (const std::string& each : silent)
     text += (text.empty() ? "" : &each == &silent.back() ? " and " : ", ") + visible(each);
-  if (text.empty()) return text;
   const bool is_one = silent.size() == 1 && silent.front() != domain_elsewhere::every_host;
   text += is_one ? " does not answer" : " do not answer";
   if (silent.front() == domain_elsewhere::own_agent) text += ", so no other host was asked";
