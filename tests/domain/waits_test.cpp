@@ -91,7 +91,8 @@ TEST_P(DomainWaits, AnotherThreadEndsThemAtOnce) {
   }
 }
 
-thread_local int waits_begun = 0;
+/// By a thread that has asked to be told.
+std::atomic<int> waits_begun{0};
 
 TEST_P(DomainWaits, AreSaidBefore) {
   const named_lock_options what{.kind = GetParam()};
@@ -107,7 +108,9 @@ TEST_P(DomainWaits, AreSaidBefore) {
   EXPECT_EQ(waits_begun, 0);
   holder other(in_, "a", what);
   std::thread ends([&] {
-    await_waiters(in_, 1);
+    // The waiter is listed before it begins to wait, so the list would not say that it has begun.
+    const auto until = clock::now() + std::chrono::seconds(10);
+    while (waits_begun == 0 && clock::now() < until) std::this_thread::yield();
     other.end();
   });
   a.lock();
