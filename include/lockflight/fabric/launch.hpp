@@ -1,6 +1,6 @@
 // A launch over hosts: ranks that a launcher or a rendezvous has brought together, and the
-// configuration of a run on them. All fabrics over hosts have such launches; mpi has a configuration
-// of its own, since its runs may be those of any communicator.
+// configuration of a run on them. All fabrics over hosts have such launches; mpi has a
+// configuration of its own, since its runs may be those of any communicator.
 #pragma once
 
 #include <cstdint>
