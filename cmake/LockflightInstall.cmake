@@ -228,7 +228,7 @@ if(TARGET lockflight_program)
   if(TARGET lockflight_agent_program)
     install(TARGETS lockflight_agent_program
       RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
-    configure_file("${PROJECT_SOURCE_DIR}/src/agent/program/lockflight-agent.service.in"
+    configure_file("${PROJECT_SOURCE_DIR}/src/names/agent/program/lockflight-agent.service.in"
       "${PROJECT_BINARY_DIR}/lockflight-agent.service" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/lockflight-agent.service"
       DESTINATION "${LOCKFLIGHT_INSTALL_UNITDIR}" COMPONENT programs)
@@ -254,7 +254,7 @@ endif()
 if(TARGET lockflight_python AND LOCKFLIGHT_INSTALL_PYTHONDIR)
   set(python_package "${LOCKFLIGHT_INSTALL_PYTHONDIR}/lockflight")
   install(TARGETS lockflight_python LIBRARY DESTINATION "${python_package}" COMPONENT python)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/src/lockflight/" DESTINATION "${python_package}"
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/bindings/python/src/lockflight/" DESTINATION "${python_package}"
     COMPONENT python
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)

@@ -67,7 +67,6 @@ include(LockflightQuickBuild)
 
 # Runs the tests of a binary in each of its modes; main() is apart, since MPI has another.
 add_library(lockflight_test_modes STATIC "${PROJECT_SOURCE_DIR}/tests/support/modes.cpp")
-target_include_directories(lockflight_test_modes PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(lockflight_test_modes PUBLIC GTest::gtest)
 add_library(lockflight_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
 target_link_libraries(lockflight_test_main PUBLIC lockflight_test_modes)
@@ -164,8 +163,7 @@ endfunction()
 
 function(lockflight_test_binary name kind sources libs)
   add_executable(${name} ${sources})
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE lockflight::lockflight ${libs} lockflight_test_main)
   lockflight_compile_as(${name} ${kind})
   add_dependencies(lockflight_tests ${name})
@@ -264,8 +262,7 @@ endfunction()
 function(lockflight_launched_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
-  target_include_directories(${name} PUBLIC
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
   target_compile_definitions(${name} PUBLIC LOCKFLIGHT_TEST_ON_LAUNCH)
   target_link_libraries(${name} PUBLIC lockflight::lockflight lockflight_test_modes)
   lockflight_compile_as(${name} test)

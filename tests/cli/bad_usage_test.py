@@ -252,7 +252,7 @@ class BadUsage(ProgramTest):
 
 class DamagedJson(ProgramTest):
     def sample(self):
-        with open(f"{os.environ['LOCKFLIGHT_SOURCE_DIR']}/tests/report/sample.json",
+        with open(f"{os.environ['LOCKFLIGHT_SOURCE_DIR']}/tests/lab/report/sample.json",
                   encoding="utf-8") as file:
             return json.load(file)
 

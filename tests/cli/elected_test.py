@@ -1,5 +1,5 @@
 """lockflight run for commands that run once for each period of time (--every), and for leaders
-(--leader), on one machine. tests/cluster/run_test.py has what a cluster adds."""
+(--leader), on one machine. tests/names/agent/run_test.py has what a cluster adds."""
 
 import time
 import unittest

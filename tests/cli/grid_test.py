@@ -9,7 +9,7 @@ import unittest
 
 from support import SOURCES, ProgramTest
 
-TABLES = os.path.join(SOURCES, "bench", "grid_table")
+TABLES = os.path.join(SOURCES, "lab", "perf", "grid_table")
 
 # One machine whose nodes have two cores, and two ranks: a moment.
 FEW = ("grid", "--quick", "--machine", "osc-2005", "--procs", "4")

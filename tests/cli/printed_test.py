@@ -1,4 +1,4 @@
-"""bench/printed: the table of docs/printed.md is what its commands measure."""
+"""lab/perf/printed: the table of docs/printed.md is what its commands measure."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 from support import SOURCES, ProgramTest
 
-SCRIPT = os.path.join(SOURCES, "bench", "printed")
+SCRIPT = os.path.join(SOURCES, "lab", "perf", "printed")
 PAGE = os.path.join(SOURCES, "docs", "printed.md")
 
 # A row of each printed lock that takes a moment; rma-rw-listing has none of the size of its paper.
@@ -38,7 +38,7 @@ class Printed(ProgramTest):
         self.write("page.md", "before\n" + mended + "after\n")
         code, out, err = self.printed("--page", "page.md", "--check")
         self.assertEqual(code, 1)
-        self.assertEqual(err, "printed: page.md has 0.01 and 1.00 there: run bench/printed "
+        self.assertEqual(err, "printed: page.md has 0.01 and 1.00 there: run lab/perf/printed "
                               "--write\n")
         code, _, err = self.printed("--page", "page.md", "--write")
         self.assertEqual((code, err), (0, ""))

@@ -27,21 +27,21 @@ PROGRAMS = [
     ("docs/languages.md", "cpp", "examples/first.cpp"),
     ("docs/languages.md", "c", "examples/counter.c"),
     ("docs/languages.md", "fortran", "examples/mpi/counter_f08.f90"),
-    ("docs/new-lock.md", "cpp", "tests/check/example_ticket.hpp"),
+    ("docs/new-lock.md", "cpp", "tests/lab/check/example_ticket.hpp"),
 ]
 
 # Page, where a table begins that has each lock, and what to add. The searches of a lock are lines of
-# tests/check_deep; tests/style/documents.py says if those of these tables are not.
+# tests/lab/check_deep; tests/style/documents.py says if those of these tables are not.
 TABLE_OF_DEATHS = "| lock | `--writers 2 --rounds 2 --deaths 1` |"
 TABLES_OF_LOCKS = [
     ("docs/performance.md", "| lock | acquire, free |",
      "add | `{0}` | ACQUIRE, FREE | RELEASE, FREE | HANDOFF |"),
     ("docs/verification.md", "| lock | bound | states |",
-     "add a line `{0} ... --memory views` to bounds() in tests/check_deep, and what "
+     "add a line `{0} ... --memory views` to bounds() in tests/lab/check_deep, and what "
      "`./dev check-deep --table views {0}` prints"),
     ("docs/verification.md", TABLE_OF_DEATHS, "add what `./dev check-deep --table deaths {0}` prints"),
     ("docs/verification.md", "| lock | the largest search |",
-     "add lines `{0} ...` to bounds() in tests/check_deep, and | `{0}` | THE LARGEST | STATES, WHICH "
+     "add lines `{0} ...` to bounds() in tests/lab/check_deep, and | `{0}` | THE LARGEST | STATES, WHICH "
      "`./dev check-deep {0}` PRINTS | WHICH WAITERS NEVER STARVE |"),
 ]
 
@@ -56,8 +56,8 @@ class Readme(ProgramTest):
         script = next(block for block in blocks(source("docs/new-lock.md")) if "sed " in block)
         copies = {"include/lockflight/lock/my_lock.hpp": ["class my_lock {", '.name = "my-lock"'],
                   "tests/lock/my_lock_counts_test.cpp": ['#include "lockflight/lock/my_lock.hpp"'],
-                  "tests/mutants/my_lock.mutants": ["\nlock my_lock my_lock.hpp\n"]}
-        originals = re.findall(r"tests/\w+/example_ticket\S+", script)
+                  "tests/lab/mutants/my_lock.mutants": ["\nlock my_lock my_lock.hpp\n"]}
+        originals = re.findall(r"tests/[\w/]+/example_ticket\w*\.\w+", script)
         for path in [*copies, *originals]:
             os.makedirs(self.path(os.path.dirname(path)), exist_ok=True)
         for path in originals:

@@ -163,18 +163,18 @@ class Documents(unittest.TestCase):
         all_claims = [0, 0, 0]
         for paper in ["rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock", "declock",
                       "farlock"]:
-            text = read(f"claims/{paper}.toml")
+            text = read(f"lab/claims/{paper}.toml")
             counts = [len(re.findall(pattern, text, re.MULTILINE)) for pattern in
                       (r"^\[\[claim\]\]", r"^calibrated = true", r"^needs = ")]
             all_claims = [sum(pair) for pair in zip(all_claims, counts)]
             claims, calibrated, needs = counts
             with self.subTest(paper):
-                self.assertRegex(read("claims/README.md"), rf"\| `{paper}\.toml` \|.*\| "
+                self.assertRegex(read("lab/claims/README.md"), rf"\| `{paper}\.toml` \|.*\| "
                                  rf"{claims} \| {calibrated} \| {needs} \|\n")
                 self.assertRegex(read("docs/reproduction.md"), rf"\| `{paper}` \|.*\| {claims} \| "
                                  rf"\d+ \| \d+ \| \d+ \| {needs} \| {calibrated} \|\n")
         self.assertIn(f"There are {all_claims[0]} claims, and {all_claims[1]} of them are calibrated",
-                      read("claims/README.md"))
+                      read("lab/claims/README.md"))
 
 
 class Machines(ProgramTest):

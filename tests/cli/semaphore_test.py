@@ -1,5 +1,5 @@
 """lockflight run --units: at most N runs of a name at a time, on one machine, and what the other
-commands say of them. tests/domain/semaphore_test.cpp has the semaphore itself."""
+commands say of them. tests/names/locks/semaphore_test.cpp has the semaphore itself."""
 
 import signal
 import time

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "lab/bench_table.hpp"
+#include "lab/program/bench_table.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
 #include "tool/values.hpp"

@@ -1,5 +1,5 @@
 // C1 to C4: what a cell is, its classes, and what is atomic with what.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -1,5 +1,5 @@
 // The counting decorator: exact counts, by kind and by where an operation goes.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

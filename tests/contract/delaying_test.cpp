@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

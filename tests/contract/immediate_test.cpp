@@ -1,5 +1,5 @@
 // C10 to C15: immediate operations, and how they are ordered with each other and with posted ones.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

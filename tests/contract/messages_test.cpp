@@ -2,7 +2,7 @@
 // skips.
 #include <atomic>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

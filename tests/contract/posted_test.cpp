@@ -1,5 +1,5 @@
 // C5 to C9: posted operations and the flush that completes them.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

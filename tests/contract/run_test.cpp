@@ -1,7 +1,7 @@
 // C31 to C36: the run around the ports, and the barrier.
 #include <stdexcept>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -1,6 +1,6 @@
 // The strict decorator: each clause that a lock can break is refused when it is broken, and nothing
 // else is.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

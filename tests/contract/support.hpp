@@ -19,8 +19,8 @@
 
 #include "lockflight/fabric/decorator.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
-#include "support/sanitizers.hpp"
+#include "tests/support/fabrics.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace lockflight::test {
 

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

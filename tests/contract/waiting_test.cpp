@@ -1,5 +1,5 @@
 // C16 to C19, C38 and C44: waiting, by each policy that shared memory has.
-#include "contract/support.hpp"
+#include "tests/contract/support.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "bench/entry/make_anywhere.hpp"
-#include "bench/mpi/launch.hpp"
-#include "bench/workload/no_lock.hpp"
+#include "lab/bench/entry/make_anywhere.hpp"
+#include "lab/bench/mpi/launch.hpp"
+#include "lab/bench/workload/no_lock.hpp"
 #include "lockflight/lock/spin.hpp"
 
 namespace lockflight::bench {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Locks over hosts: the contract's suite and every lock's stress (the binaries of tests/mpi), the
+"""Locks over hosts: the contract's suite and every lock's stress (the binaries of tests/fabric/mpi), the
 benchmark, and its witness of mutual exclusion."""
 
 import json
@@ -24,7 +24,7 @@ class Suites(unittest.TestCase):
             for mpi in support.LAUNCHERS:
                 with self.subTest(mpi=mpi, hosts=hosts, ranks_on_each=each), \
                         testbed.Hosts(hosts) as bed:
-                    launch = bed.launch(mpi, each, [str(BINARIES / "mpi" / f"mpi_{what}_{mpi}")],
+                    launch = bed.launch(mpi, each, [str(BINARIES / "fabric" / "mpi" / f"mpi_{what}_{mpi}")],
                                         **support.captured)
                     passed, said = support.passed(launch, "all ranks passed\n", 300)
                     self.assertTrue(passed, said[-4000:])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The OpenSHMEM fabric over hosts: the contract's suite and every lock's stress (the binaries of
-tests/oshmem), the benchmark, and a rank that is killed in the middle."""
+tests/fabric/oshmem), the benchmark, and a rank that is killed in the middle."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import unittest
 import support
 import testbed
 
-BINARIES = testbed.ROOT / "build" / "tests" / "oshmem"
+BINARIES = testbed.ROOT / "build" / "tests" / "fabric" / "oshmem"
 PROGRAM = str(testbed.ROOT / "build" / "lockflight")
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 

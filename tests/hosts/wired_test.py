@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The wired fabrics, UCX and libfabric, over hosts, without MPI: the contract's suite and every
-lock's stress (the binaries of tests/wired), the benchmark, the progress thread, and ranks and hosts
+lock's stress (the binaries of tests/fabric/wired), the benchmark, the progress thread, and ranks and hosts
 that go in the middle."""
 
 import json
@@ -13,7 +13,7 @@ import unittest
 import support
 import testbed
 
-BINARIES = testbed.ROOT / "build" / "tests" / "wired"
+BINARIES = testbed.ROOT / "build" / "tests" / "fabric" / "wired"
 PROGRAM = str(testbed.ROOT / "build" / "lockflight")
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 

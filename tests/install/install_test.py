@@ -38,7 +38,7 @@ LAUNCHERS = launchers_of(REST)
 ON_OSHMEM = LAUNCHERS.pop("oshmem", None)
 OSHMEM = "1" if ON_OSHMEM else "0"
 # Not an MPI, but started like one.
-RENDEZVOUS = [sys.executable, "-B", os.path.join(SOURCES, "tests", "wired", "launch")]
+RENDEZVOUS = [sys.executable, "-B", os.path.join(SOURCES, "tests", "fabric", "wired", "launch")]
 
 
 class Installed(unittest.TestCase):

@@ -40,8 +40,8 @@ class Options(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def configure(self, *options):
-        return ["cmake", "-G", "Ninja", "-S", SOURCES, "-B", os.path.join(self.folder, "build"),
+    def configure(self, *options, tree=SOURCES):
+        return ["cmake", "-G", "Ninja", "-S", tree, "-B", os.path.join(self.folder, "build"),
                 f"-DCMAKE_INSTALL_PREFIX={self.prefix}", *options]
 
     def refused(self, *options):
@@ -64,11 +64,27 @@ class Options(unittest.TestCase):
         found = {}
         for file, pattern in [("CMakeLists.txt", r"^  VERSION ([\d.]+)$"),
                               ("pyproject.toml", r'^version = "([\d.]+)"$'),
-                              ("python/src/lockflight/__init__.py", r'^__version__ = "([\d.]+)"$')]:
+                              ("bindings/python/src/lockflight/__init__.py", r'^__version__ = "([\d.]+)"$')]:
             with open(os.path.join(SOURCES, file), encoding="utf-8") as text:
                 found[file] = re.findall(pattern, text.read(), re.MULTILINE)
         self.assertEqual([len(versions) for versions in found.values()], [1, 1, 1], found)
         self.assertEqual(len({versions[0] for versions in found.values()}), 1, found)
+
+    def test_the_product_without_the_laboratory(self):
+        """The libraries, the drop-in, named locks, the agent and lockflight, where there is no lab/."""
+        tree = os.path.join(self.folder, "tree")
+        os.mkdir(tree)
+        for name in ["CMakeLists.txt", "LICENSE", "NOTICE", "bindings", "cmake", "include", "packaging", "src"]:
+            os.symlink(os.path.join(SOURCES, name), os.path.join(tree, name))
+        self.checked(self.configure("-DLOCKFLIGHT_LAB=OFF", "-DLOCKFLIGHT_EXAMPLES=OFF", "-DLOCKFLIGHT_PYTHON=OFF",
+                                    "-DLOCKFLIGHT_TESTS=OFF", tree=tree))
+        # Without --all nothing is compiled: that each file of the build exists is seen so as well.
+        planned = self.checked(["cmake", "--build", "build", *([] if LONG else ["--", "-n", "-v"])])
+        self.assertNotRegex(planned, r"\blab/|lockflight-lab")
+        if LONG:
+            program = os.path.join(self.folder, "build", "lockflight")
+            self.assertIn("lockflight ", self.checked([program, "--version"]))
+            self.assertEqual(self.run_in([program, "bench"]).returncode, 3)
 
     # Spack itself is not asked: whether the recipe's options are options of the tree, and complete.
     def test_the_options_of_the_spack_recipe(self):

@@ -16,7 +16,7 @@
 
 #include "catalogue/any_lock.hpp"
 #if defined(LOCKFLIGHT_TEST_ON_SIM)
-#include "catalogue/printed.hpp"
+#include "lab/printed/printed.hpp"
 #endif
 #include "lockflight/timed_names.hpp"
 #include "subjects.hpp"
@@ -145,7 +145,7 @@ struct any_subject {
 };
 
 /// Every lock on a fabric, the baselines where they run, and on the simulator the locks as printed
-/// that hold what they promise. (tests/mutants/listing_test.cpp shows that rma-rw-listing does
+/// that hold what they promise. (tests/lab/mutants/listing_test.cpp shows that rma-rw-listing does
 /// not.)
 template <class Fabric>
 [[nodiscard]] std::vector<any_subject<Fabric>> all_on() {

@@ -14,7 +14,7 @@
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/fabric/strict.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace lockflight::test {
 

@@ -1,8 +1,8 @@
 // The exact costs of example-ticket.
 #include <gtest/gtest.h>
 
-#include "check/example_ticket.hpp"
 #include "counts.hpp"
+#include "tests/lab/check/example_ticket.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -12,8 +12,8 @@
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/concepts.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
-#include "support/throwing.hpp"
+#include "tests/support/fabrics.hpp"
+#include "tests/support/throwing.hpp"
 
 namespace lockflight::test {
 namespace {

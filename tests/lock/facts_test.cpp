@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "catalogue/printed.hpp"
+#include "lab/printed/printed.hpp"
 #include "subjects.hpp"
 
 namespace lockflight::test {
@@ -43,7 +43,7 @@ TEST(facts, say_what_a_lock_needs) {
     SCOPED_TRACE(about.name);
     EXPECT_EQ(about.bears_lost_waiters, about.name == "dlm-server")
         << "a second lock that bears lost waiters: add it here, and its losses to "
-           "tests/shm/lost_rank_test.cpp";
+           "tests/fabric/shm/lost_rank_test.cpp";
     EXPECT_EQ(about.as_printed, about.name.ends_with("-listing"));
     // A lock has a word somewhere, unless it is all messages: place_takes_what_the_facts_say has
     // the numbers of both, touched_bytes_test those of participants.
@@ -82,7 +82,7 @@ TEST(facts, each_parameter_is_a_member_of_its_own) {
   });
 }
 
-// ---- bytes: tests/sim/touched_bytes_test.cpp counts the cells that are touched ----
+// ---- bytes: tests/lab/sim/touched_bytes_test.cpp counts the cells that are touched ----
 
 /// The bytes at the home that depend on the number of ranks.
 [[nodiscard]] int bytes_for_ranks(const lock::facts& about, unsigned ranks) {

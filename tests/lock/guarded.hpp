@@ -4,7 +4,7 @@
 #include <string>
 
 #include "lockflight/rma/participant.hpp"
-#include "support/fabrics.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace lockflight::test {
 

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "counts.hpp"
-#include "lockflight/lock/alock_listing.hpp"
-#include "lockflight/lock/mcs_listing.hpp"
-#include "lockflight/lock/mcs_rw_wp_listing.hpp"
-#include "lockflight/lock/rma_rw_listing.hpp"
+#include "lab/printed/alock_listing.hpp"
+#include "lab/printed/mcs_listing.hpp"
+#include "lab/printed/mcs_rw_wp_listing.hpp"
+#include "lab/printed/rma_rw_listing.hpp"
 
 namespace lockflight::test {
 namespace {

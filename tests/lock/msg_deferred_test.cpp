@@ -11,7 +11,7 @@
 #include "lockflight/lock/concepts.hpp"
 #include "lockflight/lock/create.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace lockflight::test {
 namespace {

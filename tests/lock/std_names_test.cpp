@@ -13,7 +13,7 @@
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lockflight.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace lockflight::test {
 namespace {

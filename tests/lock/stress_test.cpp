@@ -17,7 +17,7 @@
 #include "any_lock.hpp"
 #include "guarded.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/long_tests.hpp"
+#include "tests/support/long_tests.hpp"
 
 namespace lockflight::test {
 namespace {

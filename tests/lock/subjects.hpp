@@ -10,8 +10,8 @@
 #include "lockflight/baseline/pthread.hpp"
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/concepts.hpp"
-#include "support/fabrics.hpp"
-#include "support/sanitizers.hpp"
+#include "tests/support/fabrics.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace lockflight::test {
 

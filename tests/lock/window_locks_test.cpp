@@ -1,6 +1,6 @@
 // The locks of a window on shared memory: a participant that runs out of queue nodes, and many
 // participants that lock all, one or several targets. The rules are searched in
-// tests/check/window_test.cpp.
+// tests/lab/check/window_test.cpp.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -12,7 +12,7 @@
 #include "lockflight/lock/window/window_global.hpp"
 #include "lockflight/lock/window/window_locks.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "support/fabrics.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace lockflight::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "lockflight/lock/all.hpp"
 #include "lockflight/mutex.hpp"
 #include "lockflight/profile.hpp"
-#include "support/damaged.hpp"
+#include "tests/support/damaged.hpp"
 
 namespace lockflight {
 namespace {

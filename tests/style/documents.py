@@ -16,8 +16,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("bench", "claims", "cmake", "docs", "examples", "include", "machines", "models", "packaging", "python",
-           "src", "tests")
+FOLDERS = ("bindings", "cmake", "docs", "examples", "include", "lab", "packaging", "src", "tests")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".in")
 
 # ---- links, paths -------------------------------------------------------------------------------
@@ -112,13 +111,13 @@ def folder_of(path, folders):
 
 
 def includes(root, files):
-    """(file, included file) of all files in include/ and src/."""
+    """(file, included file) of all files but tests and examples."""
     for name in files:
-        if not name.startswith(("include/", "src/")) or not name.endswith(SOURCES):
+        if not name.startswith(("bindings/", "include/", "lab/", "src/")) or not name.endswith(SOURCES):
             continue
         text = (root / name).read_text(encoding="utf-8")
         for target in re.findall(r'(?m)^[ \t]*#\s*include\s*["<]([^">]+)[">]', text):
-            for base in ("include", "src", os.path.dirname(name)):
+            for base in ("include", "src", "", os.path.dirname(name)):
                 path = os.path.normpath(os.path.join(base, target))
                 if path in files:
                     yield name, path
@@ -164,16 +163,16 @@ def unsearched(name, text, bounds):
         yield f"{name}: no table of searches"
     for lock, options in rows:
         if f"{lock} {options}" not in bounds:
-            yield f"{name}: tests/check_deep does not search it: add to bounds() the line {lock} {options}"
+            yield f"{name}: tests/lab/check_deep does not search it: add to bounds() the line {lock} {options}"
 
 
 def untold_models(name, text, models, checked):
-    """`checked`: the models that models/run has checks of."""
+    """`checked`: the models that lab/models/run has checks of."""
     told = set(re.findall(r"(?m)^\| `(\w+)\.pml` \|", text))
     for model in sorted(models ^ told):
         yield f"{name}: {model}.pml is {'not in the table' if model in models else 'no file'}"
     for model in sorted(models - checked - {"queue_tree", "shared"}):  # parts of the others
-        yield f"models/run: has no check of {model}.pml"
+        yield f"lab/models/run: has no check of {model}.pml"
 
 
 # ---- invariants --------------------------------------------------------------------------------
@@ -309,7 +308,7 @@ def broken_rules(root):
     yield from wrong_layers("docs/layers.dot", text_of("docs/layers.dot"),
                             set(includes(root, files)))
     yield from unsearched("docs/verification.md", text_of("docs/verification.md"),
-                          text_of("tests/check_deep").splitlines())
+                          text_of("tests/lab/check_deep").splitlines())
     yield from wrong_labels("docs/flight.md", text_of("docs/flight.md"),
                             "".join(text_of(f) for f in sorted(files)
                                     if f.startswith("include/lockflight/lock/flight")
@@ -317,9 +316,9 @@ def broken_rules(root):
     yield from wrong_transitions("docs/gates.dot", text_of("docs/gates.dot"),
                                  "".join(text_of(f"include/lockflight/lock/flight_rw/{side}.hpp")
                                          for side in ("reader_side", "writer_side")))
-    listed = subprocess.run([root / "models" / "run", "--list"], capture_output=True, text=True,
+    listed = subprocess.run([root / "lab" / "models" / "run", "--list"], capture_output=True, text=True,
                             check=True).stdout.splitlines()[1:]
-    yield from untold_models("models/README.md", text_of("models/README.md"),
+    yield from untold_models("lab/models/README.md", text_of("lab/models/README.md"),
                              {pathlib.Path(f).stem for f in files if f.endswith(".pml")},
                              {line.split()[0] for line in listed})
 

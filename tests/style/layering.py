@@ -14,10 +14,11 @@ import re
 import sys
 
 SOURCES = (".h", ".hpp", ".c", ".cpp", ".cc", ".in")
-FOLDERS = ("include", "src", "tests", "examples", "bench")
+FOLDERS = ("include", "src", "bindings", "lab", "tests", "examples")
 MOST_LOCK_LINES = 300
 
 LOCK = "include/lockflight/lock/"
+PRINTED = "lab/printed/"  # locks as papers print them: the same rules
 RMA = "include/lockflight/rma/"
 FABRIC = "include/lockflight/fabric/"
 
@@ -27,27 +28,57 @@ FABRIC = "include/lockflight/fabric/"
 MAY_INCLUDE = {
     RMA: ("lockflight/rma/",),
     LOCK: ("lockflight/rma/", "lockflight/lock/"),
+    PRINTED: ("lockflight/rma/", "lockflight/lock/"),
     FABRIC: ("lockflight/rma/", "lockflight/fabric/"),
     "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
     "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
-    "src/sim/": ("lockflight/rma/", "lockflight/fabric/", "fiber/"),
+    "lab/sim/": ("lockflight/rma/", "lockflight/fabric/"),
     "src/catalogue/": ("lockflight/rma/", "lockflight/lock/", "lockflight/baseline/", "lockflight/mode.hpp"),
 }
 
-# Folder of src/: the other folders of src/ that its files may include. `lockflight` needs the library
-# and nothing of the instruments, which are in `lockflight-lab`.
-MAY_INCLUDE_OF_SOURCES = {
-    "cli": ("tool", "catalogue", "base"),
-    "tool": ("catalogue", "base"),
-    "cluster": ("base",),
+# Every room with sources: the other rooms that its files may include. What is in src/ and bindings/
+# runs at users', and needs nothing of lab/.
+ROOMS = {
+    "src/base": (),
+    "src/toml": ("src/base",),
+    "src/catalogue": ("src/base",),
+    "src/wireup": ("src/base",),
+    "src/fabric": ("src/base", "src/wireup"),
+    "src/mpi_preload": ("src/base", "src/fabric"),
+    "src/profile": ("src/base", "src/toml", "src/catalogue"),
+    "src/names/file": ("src/base", "src/fabric"),
+    "src/names/life": ("src/base", "src/fabric", "src/names/file"),
+    "src/names/cluster/core": ("src/base",),
+    "src/names/cluster/client": ("src/base", "src/fabric", "src/names/file", "src/names/life",
+                                 "src/names/cluster/core"),
+    "src/names/locks": ("src/base", "src/catalogue", "src/fabric", "src/names/file",
+                        "src/names/life", "src/names/cluster/client"),
+    "src/names/agent": ("src/base", "src/toml", "src/fabric", "src/tool", "src/names/file",
+                        "src/names/life", "src/names/locks", "src/names/cluster/core",
+                        "src/names/cluster/client"),
+    "src/tool": ("src/base", "src/catalogue"),
+    "src/cli": ("src/base", "src/catalogue", "src/tool"),
+    "bindings/c": ("src/base", "src/catalogue"),
+    "bindings/python": (),
+    "lab/printed": (),
+    "lab/fiber": (),
+    "lab/sim": ("src/base", "src/toml", "lab/fiber"),
+    "lab/check": ("src/base", "src/catalogue", "lab/fiber", "lab/printed"),
+    "lab/cluster": ("src/names/cluster/core",),
+    "lab/report": ("src/base",),
+    "lab/bench": ("src/base", "src/catalogue", "lab/printed", "lab/sim"),
+    "lab/reproduce": ("src/base", "src/toml", "lab/sim", "lab/report", "lab/bench"),
+    "lab/tune": ("src/base", "src/catalogue", "lab/bench"),
+    "lab/perf": ("src/base", "lab/fiber", "lab/bench"),
+    "lab/program": ("src/base", "src/tool", "lab/sim", "lab/check", "lab/cluster", "lab/report",
+                    "lab/bench", "lab/reproduce", "lab/tune"),
 }
 
-# Rooms of a folder of src/: each may include those before it only.
-ROOMS_IN_ORDER = {
-    "check": ("memory", "engine", "search", "program"),
-    "cluster": ("core", "sim"),
-    "agent": ("etcd", "link", "host", "process", "program"),
-    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "wired", "oshmem", "json"),
+# Folders of a room: each may include those before it only.
+FOLDERS_IN_ORDER = {
+    "lab/check": ("memory", "engine", "search", "program"),
+    "src/names/agent": ("etcd", "link", "host", "process", "program"),
+    "lab/bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "wired", "oshmem", "json"),
 }
 
 # Headers of a network library: the folders that may include them.
@@ -56,21 +87,21 @@ NETWORK_HEADERS = {
     # of users include mpi.h, or a header that does.
     r"mpi(-ext|x)?\.h": (
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
-        "include/lockflight/fabric/wired_mpi.hpp", "tests/wired/on_mpi.cpp",
-        "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
-        "bench/d_mcs_on_mpi.c", "tests/clients/early_get.c"),
+        "include/lockflight/fabric/wired_mpi.hpp", "tests/fabric/wired/on_mpi.cpp",
+        "tests/mpi_preload/", "tests/bindings/c/on_mpi.c", "tests/bindings/c/profile_on_mpi.c", "lab/perf/mpi_window_locks.c",
+        "lab/perf/mpi_never_locks.c", "lab/perf/d_mcs_on_mpi.c", "tests/clients/early_get.c"),
     # Else a file that includes it would depend on one MPI.
     r"lockflight/lockflight_mpi\.h": (
-        "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
+        "tests/bindings/c/on_mpi.c", "tests/bindings/c/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
-    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/",
-                      "tests/capi/on_oshmem.c"),
+    r"p?shmemx?\.h": ("src/fabric/oshmem/", "lab/perf/shmem_lock.c", "examples/shmem/",
+                      "tests/bindings/c/on_oshmem.c"),
     r"rdma/fi_.*|rdma/fabric\.h": ("src/fabric/libfabric/",),
-    r"infiniband/.*|rdma/(?!fi_|fabric\.h).*": ("src/fabric/verbs/",),
+    r"infiniband/.*|rdma/(?!fi_|fabric\.h).*": (),  # no fabric is on verbs
 }
 
 # In these folders only headers of the C++ standard library come in angle brackets …
-STANDARD_ONLY = (RMA, LOCK)
+STANDARD_ONLY = (RMA, LOCK, PRINTED)
 # … and in locks none that offers a way round the port.
 HIDDEN_FROM_LOCKS = {
     "atomic", "barrier", "chrono", "condition_variable", "coroutine", "csetjmp", "csignal",
@@ -115,12 +146,33 @@ def includes_of(code):
         yield line_of(code, match.start()), match.group(2), match.group(1) == ":"
 
 
+def room_of(path):
+    """The row of ROOMS that a file is in; None if in none."""
+    return next((room for room in ROOMS if path.startswith(room + "/")), None)
+
+
+def path_of(name):
+    """Where the file is that is included by this name: headers of src/ are named from there, those of
+    the other folders from the root."""
+    return name if name.startswith(("lab/", "bindings/", "tests/")) else f"src/{name}"
+
+
+def rooms_that_differ(files):
+    """Rows of ROOMS without a file, and files of its folders without a row."""
+    for room in ROOMS:
+        if not any(f.startswith(room + "/") for f in files):
+            yield f"ROOMS of layering.py: {room} has no sources"
+    for file in files:
+        if file.startswith(("src/", "bindings/", "lab/")) and room_of(file) is None:
+            yield f"{file}: ROOMS of layering.py has no row for its folder"
+
+
 def check_includes(path, code):
     for line, name, quoted in includes_of(code):
         is_ours = name.startswith("lockflight/")
         for pattern, folders in NETWORK_HEADERS.items():
             if re.fullmatch(pattern, name) and not path.startswith(folders):
-                yield line, f"only {' and '.join(folders)} may include {name}"
+                yield line, f"only {' and '.join(folders) or 'nothing'} may include {name}"
         for folder, allowed in MAY_INCLUDE.items():
             if not path.startswith(folder):
                 continue
@@ -128,19 +180,18 @@ def check_includes(path, code):
                 yield line, f"{folder} may not include {name}, of lockflight only {allowed}"
             if quoted and not is_ours and folder.startswith("include/"):
                 yield line, f"{name}: public headers are included by their full name"
-        for folder, others in MAY_INCLUDE_OF_SOURCES.items():
-            there = name.split("/")[0]
-            if (quoted and not is_ours and "/" in name and path.startswith(f"src/{folder}/")
-                    and there not in (folder, *others)):
-                yield line, f"src/{folder}/ may not include {name}, of src/ only {others}"
-        for folder, rooms in ROOMS_IN_ORDER.items():
-            here = re.match(rf"src/{folder}/(\w+)/", path)
-            there = re.match(rf"{folder}/(\w+)/", name)
-            if here and there and rooms.index(there[1]) > rooms.index(here[1]):
-                yield line, f"src/{folder}/{here[1]} may not include {name}, of a later room"
+        here, there = room_of(path), room_of(path_of(name))
+        if (quoted and not is_ours and "/" in name and here
+                and there not in (here, *ROOMS[here])):
+            yield line, f"{here} may not include {name}, only {ROOMS[here]}"
+        for folder, inner in FOLDERS_IN_ORDER.items():
+            here = re.match(rf"{folder}/(\w+)/", path)
+            there = re.match(rf"{folder}/(\w+)/", path_of(name))
+            if here and there and inner.index(there[1]) > inner.index(here[1]):
+                yield line, f"{folder}/{here[1]} may not include {name}, of a later folder"
         if path.startswith(STANDARD_ONLY) and not quoted and not re.fullmatch(r"[a-z_]+", name):
             yield line, f"<{name}> is not of the standard library"
-        if path.startswith(LOCK) and name in HIDDEN_FROM_LOCKS:
+        if path.startswith((LOCK, PRINTED)) and name in HIDDEN_FROM_LOCKS:
             yield line, f"<{name}> offers a lock a way round its port"
 
 
@@ -183,7 +234,7 @@ def violations(path, text):
     """What is wrong in a file, as (line, what)."""
     code = strip_comments_and_strings(text)
     found = list(check_includes(path, code))
-    if path.startswith(LOCK):
+    if path.startswith((LOCK, PRINTED)):
         found += check_lock(code, text.count("\n"))
     return found
 
@@ -252,19 +303,24 @@ BROKEN = [
     ("src/fabric/wired/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/ucx/x.cpp", "#include <rdma/fi_endpoint.h>"),
     ("src/fabric/libfabric/x.cpp", "#include <rdma/rdma_cma.h>"),
-    ("src/bench/x.cpp", "#include <mpi.h>"),
-    ("src/check/engine/x.cpp", '#include "check/search/search.hpp"'),
-    ("src/check/search/x.cpp", '#include "check/program/subject.hpp"'),
-    ("src/cluster/core/x.cpp", '#include "cluster/sim/world.hpp"'),
-    ("src/cluster/core/x.cpp", '#include "domain/store/file.hpp"'),
-    ("src/bench/workload/x.hpp", '#include "bench/plan/request.hpp"'),
-    ("src/bench/sim/x.hpp", '#include "bench/entry/entry.hpp"'),
+    ("lab/bench/x.cpp", "#include <mpi.h>"),
+    ("lab/check/engine/x.cpp", '#include "lab/check/search/search.hpp"'),
+    ("lab/check/search/x.cpp", '#include "lab/check/program/subject.hpp"'),
+    ("lab/printed/x.hpp", "#include <atomic>"),
+    ("lab/printed/x.hpp", "while (port_.load(c) != 0);"),
+    ("src/names/cluster/core/x.cpp", '#include "lab/cluster/world.hpp"'),
+    ("src/names/cluster/core/x.cpp", '#include "names/file/file.hpp"'),
+    ("src/names/life/x.cpp", '#include "names/locks/users.hpp"'),
+    ("src/names/agent/link/x.cpp", '#include "names/agent/process/status.hpp"'),
+    ("lab/bench/workload/x.hpp", '#include "lab/bench/plan/request.hpp"'),
+    ("lab/bench/sim/x.hpp", '#include "lab/bench/entry/entry.hpp"'),
+    ("bindings/c/x.cpp", '#include "lab/fiber/fiber.hpp"'),
     ("src/catalogue/x.hpp", '#include "lockflight/fabric/shm.hpp"'),
-    ("src/cli/x.cpp", '#include "bench/bench.hpp"'),
-    ("src/cli/x.cpp", '#include "lab/commands.hpp"'),
+    ("src/cli/x.cpp", '#include "lab/bench/bench.hpp"'),
+    ("src/cli/x.cpp", '#include "no_room/commands.hpp"'),
     ("src/tool/x.cpp", '#include "cli/commands.hpp"'),
-    ("src/capi/x.cpp", "#include <mpi.h>"),
-    ("src/capi/x.cpp", '#include "lockflight/lockflight_mpi.h"'),
+    ("bindings/c/x.cpp", "#include <mpi.h>"),
+    ("bindings/c/x.cpp", '#include "lockflight/lockflight_mpi.h"'),
     ("include/lockflight/lockflight.h", "#include <mpi.h>"),
     ("src/cli/x.cpp", '#include "mpi.h"'),
     ("tests/lock/x.cpp", "#include <shmem.h>"),
@@ -287,11 +343,13 @@ SOUND = [
     ("include/lockflight/lockflight_mpi.h", "#include <lockflight/lockflight.h>\n#include <mpi.h>"),
     ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/libfabric/x.cpp", "#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>"),
-    ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
+    ("lab/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
     ("src/cli/x.cpp", '#include "cli/commands.hpp"\n#include "tool/tool.hpp"\n'
                       '#include "lockflight/domain.hpp"'),
-    ("src/bench/plan/x.cpp", '#include "bench/entry/entry.hpp"\n#include "bench/plan/request.hpp"'),
-    ("src/check/check.cpp", '#include "check/program/subject.hpp"'),
+    ("lab/bench/plan/x.cpp", '#include "lab/bench/entry/entry.hpp"\n'
+                             '#include "lab/bench/plan/request.hpp"\n#include "base/number.hpp"'),
+    ("lab/check/check.cpp", '#include "lab/check/program/subject.hpp"'),
+    ("src/names/locks/x.cpp", '#include "names/cluster/client/words.hpp"\n#include "users.hpp"'),
 ]
 
 
@@ -304,6 +362,9 @@ def self_test():
         yield "no rule notices a header that does not say that it needs C++20"
     if is_silent_about_the_standard(header, f'#include "{STANDARD}"'):
         yield "a rule is too strict about headers that say that they need C++20"
+    files = [room + "/x.cpp" for room in ROOMS]
+    if not list(rooms_that_differ(files[1:])) or not list(rooms_that_differ([*files, "src/x/y.cpp"])):
+        yield "no rule notices that ROOMS has other rooms than the sources"
     for path, text in SOUND:
         for _, what in violations(path, text):
             yield f"a rule is too strict, in {path}: {text[:60]!r}: {what}"
@@ -315,21 +376,22 @@ def main(arguments):
         return 2
     broken = list(self_test())
     root = pathlib.Path(arguments[0])
-    checked = 0
+    files = []
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix not in SOURCES or not file.is_file():
                 continue
-            checked += 1
             path = file.relative_to(root).as_posix()
+            files.append(path)
             text = file.read_text(encoding="utf-8")
             broken += [f"{path}:{line}: {what}" for line, what in violations(path, text)]
             if is_silent_about_the_standard(path, text):
                 broken.append(f"{path}: a public header includes {STANDARD}, or one that does")
+    broken += rooms_that_differ(files)
     for each in broken:
         print(each)
-    print(f"{len(BROKEN) + len(SOUND)} examples, {checked} files, {len(broken)} broken rules")
-    return 1 if broken or checked == 0 else 0
+    print(f"{len(BROKEN) + len(SOUND)} examples, {len(files)} files, {len(broken)} broken rules")
+    return 1 if broken or not files else 0
 
 
 if __name__ == "__main__":

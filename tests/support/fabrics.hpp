@@ -18,9 +18,9 @@
 #include "lockflight/fabric/delaying.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/fabric/strict.hpp"
-#include "support/modes.hpp"
+#include "tests/support/modes.hpp"
 #if defined(LOCKFLIGHT_TEST_ON_LAUNCH)
-#include "support/launched_fabric.hpp"
+#include "tests/support/launched_fabric.hpp"
 #endif
 
 namespace lockflight::test {
@@ -55,7 +55,7 @@ inline void require(bool holds, const std::string& what) {
 }  // namespace lockflight::test
 
 #if defined(LOCKFLIGHT_TEST_ON_SIM)
-#include "support/sim_fabric.hpp"
+#include "tests/support/sim_fabric.hpp"
 #endif
 
 namespace lockflight::test {

@@ -13,7 +13,7 @@
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/strict.hpp"
 #include "lockflight/rma/participant.hpp"
-#include "support/modes.hpp"
+#include "tests/support/modes.hpp"
 
 namespace lockflight::test {
 

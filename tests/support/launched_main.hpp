@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "support/launched_fabric.hpp"
+#include "tests/support/launched_fabric.hpp"
 
 namespace lockflight::test {
 

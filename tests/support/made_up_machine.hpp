@@ -1,7 +1,7 @@
 // A simulated machine for tests, whose costs are round numbers.
 #pragma once
 
-#include "sim/machine.hpp"
+#include "lab/sim/machine.hpp"
 
 namespace lockflight::test {
 

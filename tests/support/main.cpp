@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "support/modes.hpp"
+#include "tests/support/modes.hpp"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

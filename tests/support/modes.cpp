@@ -1,4 +1,4 @@
-#include "support/modes.hpp"
+#include "tests/support/modes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,11 +3,11 @@
 
 #include <array>
 
+#include "lab/sim/run.hpp"
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/strict.hpp"
-#include "sim/run.hpp"
-#include "support/made_up_machine.hpp"
-#include "support/modes.hpp"
+#include "tests/support/made_up_machine.hpp"
+#include "tests/support/modes.hpp"
 
 namespace lockflight::test {
 

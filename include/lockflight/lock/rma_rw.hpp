@@ -28,7 +28,7 @@
 // Order: writers as rma-mcs; readers none among themselves.
 // Fairness: a writer waits for at most T_R readers at each counter, and in the queues as in
 // rma-mcs. Readers wait for at most T_W writers in a row. But a waiting reader holds no ticket, so
-// a reader that always reads the counter too late can be overtaken for ever (models/rma_rw.pml
+// a reader that always reads the counter too late can be overtaken for ever (lab/models/rma_rw.pml
 // shows it). Section 4.3 overlooks that.
 //
 // Cost in network operations, C counters, N levels:

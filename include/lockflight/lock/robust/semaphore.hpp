@@ -3,8 +3,8 @@
 // The semaphore has N + 1 robust locks, the *queue* and the *units*, and a word `released` that
 // each release of a unit changes. A participant that wants a unit takes the queue, and is its
 // *head* then: it tries the units, and if none is free it sleeps until `released` or the number of
-// deaths changes. A semaphore of named locks (src/domain/names/units_handle.cpp) and the
-// checker's (tests/check/semaphore.hpp) run this code.
+// deaths changes. A semaphore of named locks (src/names/locks/units_handle.cpp) and the
+// checker's (tests/lab/check/semaphore.hpp) run this code.
 //
 // Source: lockflight.
 //

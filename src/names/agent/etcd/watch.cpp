@@ -1,0 +1,106 @@
+#include "names/agent/etcd/watch.hpp"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "names/agent/etcd/base64.hpp"
+#include "names/agent/etcd/event_loop.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds shortest_pause{50};
+constexpr milliseconds longest_pause{2'000};
+/// An etcd that has stopped does not close its connections, so each watch is begun again after some
+/// time.
+constexpr milliseconds longest_watch{30'000};
+constexpr std::size_t longest_line = std::size_t{64} << 20;
+
+bool is_change(const json& event) {
+  if (!event.is_object()) return true;
+  const auto value_in = [&](const char* name) {
+    const json entry = event.value(name, json::object());
+    return entry.is_object() ? entry.value("value", json()) : json();
+  };
+  const json type = event.value("type", json());
+  const bool is_deletion = type == "DELETE" || type == 1;
+  return is_deletion || !event.contains("prev_kv") || value_in("kv") != value_in("prev_kv");
+}
+
+struct watch_line {
+  bool is_begin = false;
+  bool is_end = false;
+  bool has_changes = false;
+};
+
+/// A line that is no reply of etcd's may be the end of an earlier one.
+watch_line read_watch_line(std::string_view text) {
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object()) return {.has_changes = true};
+  if (line.contains("error")) return {.is_end = true};
+  const json result = line.value("result", json::object());
+  if (!result.is_object()) return {.has_changes = true};
+  watch_line what;
+  what.is_end = result.value("canceled", json()) == true;
+  what.is_begin = result.value("created", json()) == true && !what.is_end;
+  const json events = result.value("events", json::array());
+  what.has_changes = std::any_of(events.begin(), events.end(), is_change);
+  return what;
+}
+
+}  // namespace
+
+etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
+                       std::function<void()> hint)
+    : io_(io), gateway_(io, options), names_(names), hint_(std::move(hint)) {
+  start(io_, run());
+}
+
+asio::awaitable<void> etcd_watch::run() {
+  const json request{{"create_request",
+                      {{"key", to_base64(names_.prefix())},
+                       {"range_end", to_base64(names_.end())},
+                       {"prev_kv", true}}}};
+  milliseconds pause = shortest_pause;
+  for (;;) {
+    line_.clear();
+    has_begun_ = false;
+    is_refused_ = false;
+    try {
+      co_await gateway_.stream(
+          "/v3/watch", request, [this](std::string_view part) { read(part); }, longest_watch);
+    } catch (const etcd_error&) {
+      // The transactions meet the same trouble, and report it.
+    }
+    // etcd ends a watch with a bad token by a line of a good reply.
+    if (is_refused_) gateway_.forget_token();
+    pause = has_begun_ ? shortest_pause : std::min(2 * pause, longest_pause);
+    asio::steady_timer next(io_, pause);
+    co_await next.async_wait(asio::use_awaitable);
+  }
+}
+
+/// Gives one hint for all changes that have come together.
+void etcd_watch::read(std::string_view part) {
+  bool hints = false;
+  line_ += part;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = line_.find('\n', begin)) != line_.npos; begin = end + 1) {
+    const watch_line what = read_watch_line(std::string_view(line_).substr(begin, end - begin));
+    has_begun_ = has_begun_ || what.is_begin;
+    is_refused_ = is_refused_ || what.is_end;
+    hints = hints || what.is_begin || what.has_changes;
+  }
+  line_.erase(0, begin);
+  if (line_.size() > longest_line) line_.clear();
+  if (hints) asio::post(io_, hint_);  // libcurl has called this function
+}
+
+}  // namespace lockflight::cluster

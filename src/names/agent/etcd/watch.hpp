@@ -1,0 +1,39 @@
+// Says when a key of a domain has changed. It is a hint: it may be late, or come without a change.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "names/agent/etcd/gateway.hpp"
+#include "names/agent/etcd/text.hpp"
+
+namespace lockflight::cluster {
+
+/// The loop must not run after the watch is destroyed.
+class etcd_watch {
+ public:
+  /// The loop calls `hint`: when etcd has begun to watch, since a key may have changed before that,
+  /// and for changes. A key that is written with the value that it had has not changed, so the
+  /// beats of members that have nothing to say cost the others nothing.
+  etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
+             std::function<void()> hint);
+  etcd_watch(const etcd_watch&) = delete;
+  etcd_watch& operator=(const etcd_watch&) = delete;
+
+ private:
+  [[nodiscard]] asio::awaitable<void> run();
+  void read(std::string_view part);
+
+  asio::io_context& io_;
+  etcd_gateway gateway_;
+  domain_keys names_;
+  std::function<void()> hint_;
+  std::string line_;         // the last one, as far as it has come
+  bool has_begun_ = false;   // since the last request
+  bool is_refused_ = false;  // since the last request
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,124 @@
+// The public handle, over the classes behind it.
+#include <algorithm>
+
+#include "lockflight/named_control.hpp"
+#include "names/file/file.hpp"
+#include "names/file/text.hpp"
+#include "names/life/slots.hpp"
+#include "names/life/time_limit.hpp"
+#include "names/locks/handle.hpp"
+
+namespace lockflight {
+
+std::optional<std::uint64_t> detail::handle::done_until(limit /*patience*/) {
+  throw domain_error(domain_error::reason::invalid,
+                     "a note of work that is done (accepted: of one lock)");
+}
+bool detail::handle::set_done_until(std::uint64_t /*seconds*/, limit patience) {
+  return done_until(patience).has_value();
+}
+
+namespace {
+constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
+
+[[noreturn, gnu::cold]] void no_answer(const named_handle& of, const std::string& why) {
+  throw domain_error(domain_error::reason::system,
+                     "lock " + detail::shown(of.name()) + ": its note in etcd: " + why);
+}
+
+[[noreturn, gnu::cold]] void refuse_moved() {
+  throw domain_error(domain_error::reason::invalid,
+                     "a handle from which another was moved (accepted: assigning to it)");
+}
+}  // namespace
+
+[[gnu::always_inline]] inline detail::handle& named_handle::live() const {
+  if (!impl_) [[unlikely]]
+    refuse_moved();
+  return *impl_;
+}
+
+named_handle::named_handle(const domain& in, std::string_view name, const named_lock_options& what)
+    : impl_(detail::handle_of_lock(in.file_, name, what)) {}
+named_handle::named_handle(const domain& in, std::vector<std::string> names)
+    : impl_(detail::handle_of_several(in.file_, std::move(names))) {}
+named_handle::named_handle(const domain& in, std::string_view name, lockflight::units n)
+    : impl_(detail::handle_of_semaphore(in.file_, name, n.count)) {}
+named_handle::named_handle(named_handle&&) noexcept = default;
+named_handle& named_handle::operator=(named_handle&&) noexcept = default;
+named_handle::~named_handle() = default;
+
+bool named_handle::acquire(mode as, limit patience) {
+  if (as == mode::none) [[unlikely]]
+    throw domain_error(domain_error::reason::invalid, "mode none (accepted: shared or exclusive)");
+  return live().acquire(as, patience);
+}
+void named_handle::release() { live().release(mode::none); }
+void named_handle::release(mode as) { live().release(as); }
+
+hold_state named_handle::state() const {
+  hold_state now{.held = held(), .token = token(), .unit = unit()};
+  if (now.held == mode::none) return now;
+  now.owner_died = owner_died();
+  now.valid_for = valid_for();
+  now.is_lost = now.valid_for.count() == 0;
+  return now;
+}
+
+mode named_handle::held() const { return impl_ ? impl_->held() : mode::none; }
+bool named_handle::can_share() const { return live().can_share(); }
+const std::vector<std::string>& named_handle::names() const { return live().names(); }
+const std::string& named_handle::awaited() const { return live().awaited(); }
+int named_handle::units_of() const { return live().units(); }
+int named_handle::unit() const { return live().unit(); }
+std::vector<std::uint64_t> named_handle::tokens() const { return live().tokens(); }
+bool named_handle::owner_died() const { return is_held() && live().owner_died(); }
+void named_handle::mark_consistent() { live().mark_consistent(); }
+bool named_handle::still_valid() const { return live().still_valid(); }
+std::chrono::nanoseconds named_handle::valid_for() const {
+  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+  const bool holds = is_held() || (impl_ && impl_->is_held_by_parent());
+  const std::uint64_t left = holds ? live().valid_for() : 0;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
+}
+std::uint64_t named_handle::done_until() const {
+  const auto until = live().done_until(etcd_answers_within);
+  if (!until) no_answer(*this, live().missing_answer());
+  return *until;
+}
+void named_handle::set_done_until(std::uint64_t seconds_since_1970) {
+  if (!live().set_done_until(seconds_since_1970, etcd_answers_within))
+    no_answer(*this, live().missing_answer());
+}
+
+// A handle that was moved from has nothing to extend or to finish.
+void named_control::interrupt_with(std::function<bool()> is_interrupted) {
+  of_.live().interrupt_with(is_interrupted);
+}
+bool named_control::is_held_by_parent() const {
+  return of_.impl_ && of_.impl_->is_held_by_parent();
+}
+std::optional<std::uint64_t> named_control::done_until(limit patience) {
+  return of_.live().done_until(patience);
+}
+bool named_control::set_done_until(std::uint64_t seconds_since_1970, limit patience) {
+  return of_.live().set_done_until(seconds_since_1970, patience);
+}
+std::string named_control::missing_answer() const {
+  return of_.impl_ ? of_.impl_->missing_answer() : "";
+}
+void named_control::ask_now() { of_.live().ask_now(); }
+void named_control::guard_nothing_yet() { of_.live().guard_nothing(true); }
+void named_control::extend_to_this_process() noexcept {
+  if (of_.impl_) of_.impl_->extend_to_this_process();
+}
+void named_control::extend_to(int pid) { of_.live().extend_to(pid); }
+void named_control::finish() noexcept {
+  if (of_.impl_) of_.impl_->finish();
+}
+
+void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
+
+void show_process_as(std::string_view command) noexcept { detail::show_process_as(command); }
+
+}  // namespace lockflight

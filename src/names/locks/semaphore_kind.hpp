@@ -1,0 +1,55 @@
+// A semaphore among the names of a domain. It consists of N + 1 locks: the *queue*, which has the
+// semaphore's own name, and N *units*, each a lock whose name is the semaphore's with a suffix that
+// no name of a user can have. The queue's kind, `semaphore`, has N as its parameter, so that the
+// domain itself makes all users of the name agree about N. N is noted among the queue's words, so
+// that all semaphores are one class of the directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "names/locks/kinds.hpp"
+
+namespace lockflight::detail {
+
+constexpr int most_units = 1024;
+/// The suffix of a unit's name after its semaphore's name: a new line and a number.
+constexpr std::size_t longest_unit_suffix = 5;
+
+/// The kind of the queue: `flight` in strict order of arrival, and a line of the semaphore's own
+/// words. It is not among domain_kinds(), since only a semaphore makes it.
+[[nodiscard]] const domain_kind& semaphore_kind();
+/// The kind of a unit, which is never shared.
+[[nodiscard]] const domain_kind& unit_kind();
+[[nodiscard]] inline bool is_semaphore(const domain_kind& kind) {
+  return &kind == &semaphore_kind();
+}
+/// The text "units=3", and the number of units of such a text.
+[[nodiscard]] std::string parameters_of_semaphore(int units);
+[[nodiscard]] int units_of_semaphore(const std::string& parameters);
+/// "a semaphore of 3 units"; for another kind its name: "a flight-rw".
+[[nodiscard]] std::string described(const domain_kind& kind, const std::string& parameters);
+
+/// The place of the semaphore's own words in the queue's block, whose size is without its name.
+struct semaphore_words {
+  /// Changes whenever a unit is released.
+  std::uint32_t released = 0;
+  /// Not 0: the participant at the head of the queue has found no free unit, and waits for one.
+  std::uint32_t head_waits = 0;
+  /// In a cluster's domain, not 0: the hosts agree about N.
+  std::uint32_t agreed = 0;
+  /// N.
+  std::uint32_t units = 0;
+};
+[[nodiscard]] semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words);
+
+[[nodiscard]] std::string name_of_unit(std::string_view semaphore, int unit);
+/// A name of the directory as its user knows it.
+struct user_name {
+  std::string_view name;
+  int unit = -1;  ///< of a semaphore; -1: it is the name of a lock, or of a semaphore's queue
+};
+[[nodiscard]] user_name user_name_of(std::string_view name);
+
+}  // namespace lockflight::detail

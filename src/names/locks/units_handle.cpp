@@ -1,0 +1,504 @@
+// A handle of a semaphore: N units behind a queue, all of them locks of the domain
+// (semaphore_kind.hpp).
+//
+// lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the
+// invariants S1 to S4. Here beside these:
+//
+// S5. The head polls for changes of which it is not notified: it examines the holders of units at
+//     least every 45 ms while it waits, and tries the units once a second in any case, since a
+//     holder may be stopped between the two steps of a release.
+// S6. A head that is stopped delays no waiter for longer than a second: the waiters of the queue
+//     on its own host see that it is stopped, and take free units without the queue (S1).
+//     `head_waits` may be left set by a head that died; each head clears it.
+#include <algorithm>
+#include <optional>
+
+#include "fabric/shm/pause.hpp"
+#include "lockflight/lock/robust/record.hpp"
+#include "lockflight/lock/robust/semaphore.hpp"
+#include "names/locks/one_lock.hpp"
+#include "names/locks/probes.hpp"
+#include "names/locks/semaphore_kind.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+using lock::head_step;
+
+constexpr std::uint64_t of_a_millisecond = 1'000'000;
+constexpr std::uint64_t head_retries_every = 1'000 * of_a_millisecond;
+/// The time that an acquire or an attempt waits for other hosts in all, as across_hosts does for
+/// one lock.
+constexpr std::uint64_t other_hosts_answer_in = 200 * of_a_millisecond;
+/// A waiting head asks no host more often than this.
+constexpr std::uint64_t least_wait_for_a_host = 50 * of_a_millisecond;
+
+int checked_units(std::string_view name, int units) {
+  if (units >= 1 && units <= most_units) return units;
+  throw domain_error(domain_error::reason::invalid,
+                     "semaphore " + shown(name) + ": " + std::to_string(units) +
+                         " units (accepted: 1 to " + std::to_string(most_units) + ")");
+}
+
+limit left_until(rma::deadline until) {
+  if (until.at == 0) return limit::at_once();
+  if (until.at == UINT64_MAX) return limit::for_ever();
+  // At least 1: 0 would be an attempt.
+  return limit::of_ns(std::max<std::uint64_t>(1, until.at - std::min(until.at, now_ns())));
+}
+
+/// Calls `visit(slot, line)` for each lock that a participant holds.
+template <class Visit>
+void for_each_hold(const domain_file& file, Visit visit) {
+  for_each_slot(file, [&](int slot) {
+    for (std::uint32_t k = 0; k < records; ++k) {
+      // Acquire: what the record says was there before it.
+      const auto of = lock::record::from(
+          file.slot(slot).words[first_record + k].load(std::memory_order_acquire));
+      if (of.holds()) visit(slot, static_cast<std::uint32_t>(of.get(lock::record::lock)));
+    }
+  });
+}
+
+}  // namespace
+
+class units_handle final : public handle {
+ public:
+  units_handle(const std::shared_ptr<domain_file>& file, std::string_view name, int units)
+      : file_(file),
+        names_{std::string(name)},
+        queue_(file, name, semaphore_kind(), parameters_of_semaphore(checked_units(name, units))),
+        units_(static_cast<std::size_t>(units)) {
+    queue_.interrupt_with([this] { return is_to_leave_queue(); });
+  }
+  ~units_handle() override {
+    if (unit_ < 0) return;
+    units_.clear();  // as after a death
+    try {
+      note_release();
+    } catch (...) {  // the domain is damaged
+    }
+  }
+
+  [[nodiscard]] bool acquire(mode as, limit patience) override;
+  void release(mode as) override;
+
+  [[nodiscard]] mode held() const override { return unit_ >= 0 ? last()->held() : mode::none; }
+  [[nodiscard]] bool is_held_by_parent() const override {
+    return unit_ >= 0 && last()->is_held_by_parent();
+  }
+  void check_held(mode as) const override { held_unit().check_held(as); }
+  [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
+  [[nodiscard]] int units() const override { return static_cast<int>(units_.size()); }
+  [[nodiscard]] int unit() const override { return held() == mode::none ? -1 : unit_; }
+
+  // The token of the unit that is held, or was held last.
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const override {
+    return {last() != nullptr ? last()->token() : 0};
+  }
+  [[nodiscard]] bool owner_died() const override { return unit_ >= 0 && last()->owner_died(); }
+  void mark_consistent() override { held_unit().mark_consistent(); }
+  [[nodiscard]] bool still_valid() const override {
+    return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
+  }
+  [[nodiscard]] std::uint64_t valid_for() const override {
+    return unit_ >= 0 ? last()->valid_for() : 0;
+  }
+
+  [[nodiscard]] std::string missing_answer() const override { return queue_.missing_answer(); }
+
+  void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
+  void ask_now() override { queue_.ask_now(); }
+  void extend_to(int pid) override {
+    if (last() != nullptr) last()->extend_to(pid);
+    guard_nothing(false);
+  }
+  void extend_to_this_process() noexcept override {
+    if (last() != nullptr) last()->extend_to_this_process();
+    guard_nothing(false);
+  }
+  // Each acquire begins with the queue.
+  void guard_nothing(bool yet) override { queue_.guard_nothing(yet); }
+  void finish() noexcept override {
+    if (last() != nullptr) last()->finish();
+  }
+
+  // ---- for probes ----
+
+  [[nodiscard]] const std::string& name() const { return names_.front(); }
+  [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
+
+  // ---- for release_unit() ----
+
+  void free_unit();
+  void note_release();
+
+ private:
+  [[nodiscard]] bool take_unit(limit patience);
+  [[noreturn]] void undo_jump();
+  /// Null if there was none.
+  [[nodiscard]] one_lock* last() const {
+    return last_ < 0 ? nullptr : units_[static_cast<std::size_t>(last_)].get();
+  }
+  [[nodiscard]] one_lock& held_unit() const {
+    if (unit_ >= 0) return *last();
+    throw domain_error(domain_error::reason::not_held,
+                       "semaphore " + shown(name()) + ": this handle holds no unit");
+  }
+  enum class place : std::uint8_t {
+    head,
+    none,   // the time is over
+    stuck,  // the head is stopped: free units are taken without the queue
+  };
+  /// Frees the queue at its end, whatever has happened.
+  class at_head {
+   public:
+    explicit at_head(units_handle& of) : of_(of) { of_.set_head_waits(false); }
+    ~at_head() {
+      try {
+        of_.set_head_waits(false);
+        of_.queue_.give(mode::exclusive);
+      } catch (...) {  // the domain is damaged or removed, and with it the queue
+      }
+    }
+    at_head(const at_head&) = delete;
+    at_head& operator=(const at_head&) = delete;
+
+   private:
+    units_handle& of_;
+  };
+
+  [[nodiscard]] place stand_in_queue(rma::deadline until);
+  [[nodiscard]] place attempt_queue();
+  [[nodiscard]] bool is_to_leave_queue();
+  [[nodiscard]] bool is_head_stopped_beside_a_free_unit();
+  class head;
+  [[nodiscard]] head_step take_as_head(rma::deadline until, std::uint64_t since_ns);
+  [[nodiscard]] bool take_unit_at_hand();
+  [[nodiscard]] bool take(int unit, limit patience);
+  [[nodiscard]] bool take_from_other_hosts(limit patience);
+  [[nodiscard]] int units_elsewhere();
+  [[nodiscard]] std::optional<head_step> ask_other_hosts(rma::deadline until);
+  [[nodiscard]] head_step await_release(lock::release_mark seen, rma::deadline until);
+  void examine_holders();
+  [[nodiscard]] bool make_hosts_agree(rma::deadline until);
+
+  [[nodiscard]] one_lock& unit_lock(int unit) {
+    auto& one = units_[static_cast<std::size_t>(unit)];
+    if (!one) one = std::make_unique<one_lock>(file_, name_of_unit(name(), unit), unit_kind(), "");
+    return *one;
+  }
+  [[nodiscard]] semaphore_words words() const {
+    const found_lock& at = *queue_.found();
+    return words_of_semaphore(at.line * rma::line_words, at.words);
+  }
+  // Relaxed, for an attempt that would else wait for the head: if it reads the word too early or
+  // too late, it fails a moment later or asks once more.
+  void set_head_waits(bool does) {
+    queue_.file().word(words().head_waits).store(does ? 1 : 0, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool does_head_wait() const {
+    return queue_.found() != nullptr &&
+           queue_.file().word(words().head_waits).load(std::memory_order_relaxed) != 0;
+  }
+  [[nodiscard]] bool is_interrupted() const { return interrupt_ && interrupt_(); }
+
+  std::shared_ptr<domain_file> file_;
+  std::vector<std::string> names_;  // one
+  one_lock queue_;
+  std::vector<std::unique_ptr<one_lock>> units_;  // each is made when it is first tried
+  int unit_ = -1;                                 // the one that is held
+  int last_ = -1;                                 // the one that was held last
+  int next_elsewhere_ = 0;                        // which unit other hosts are asked for next
+  bool goes_around_ = false;                      // why the wait in the queue was ended
+  std::function<bool()> interrupt_;
+};
+
+bool units_handle::acquire(mode as, limit patience) {
+  if (as == mode::shared)
+    throw domain_error(
+        domain_error::reason::invalid,
+        "semaphore " + shown(name()) +
+            ", shared (accepted: exclusively, as each holder has a unit of its own)");
+  probes::around_acquire probe(*this, false);
+  return probe.ended(take_unit(patience));
+}
+
+bool units_handle::take_unit(limit patience) {
+  if (held() != mode::none)
+    throw domain_error(domain_error::reason::held,
+                       "semaphore " + shown(name()) + ": this handle holds a unit already");
+  if (queue_.held() != mode::none) undo_jump();
+  const rma::deadline until{
+      patience.is_attempt() ? 0 : shm::detail::ns_from_now(patience.nanoseconds())};
+  const std::uint64_t since = now_ns();
+  while (true) {
+    const place at = stand_in_queue(until);
+    if (at == place::none) return false;
+    if (at == place::stuck) {
+      if (take_unit_at_hand()) return true;
+      if (until.at == 0) return false;
+      continue;
+    }
+    const at_head hold(*this);
+    const head_step how = take_as_head(until, since);
+    if (how == head_step::late) return false;
+    // If the domain was removed meanwhile, the unit may be one of the present domain, and the queue
+    // is not: its N was not compared.
+    if (how == head_step::had && &last()->file() == &queue_.file()) return true;
+    if (how == head_step::had) lock::release_unit(*this);
+  }
+}
+
+// The program has left an acquire at the head of the queue by siglongjmp.
+void units_handle::undo_jump() {
+  set_head_waits(false);
+  queue_.give(mode::exclusive);
+  throw domain_error(domain_error::reason::interrupted,
+                     "semaphore " + shown(name()) +
+                         ": the program jumped out of this handle's last acquire, which is undone "
+                         "now (the next acquire can succeed)");
+}
+
+void units_handle::release(mode as) {
+  check_held(as);
+  lock::release_unit(*this);
+  probes::after_release(*this);
+}
+
+void units_handle::free_unit() {
+  held_unit().give(mode::exclusive);
+  unit_ = -1;
+}
+
+// The add comes after the unit is free, and before the bell's sleepers are counted. A waiter that
+// sleeps has counted itself before it reads the word for the last time.
+void units_handle::note_release() {
+  if (queue_.found() == nullptr) return;
+  const std::uint32_t word = words().released;
+  queue_.file().word(word).fetch_add(1, std::memory_order_seq_cst);
+  queue_.file().bell_of_line(word / rma::line_words).ring_after_rmw();
+}
+
+// ---- the queue ----
+
+units_handle::place units_handle::stand_in_queue(rma::deadline until) {
+  if (until.at == 0) return attempt_queue();
+  goes_around_ = false;
+  try {
+    return queue_.take(mode::exclusive, left_until(until)) ? place::head : place::none;
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::interrupted || !goes_around_) throw;
+    return place::stuck;
+  }
+}
+
+// Another participant may have the queue for the microseconds in which it tries the units.
+units_handle::place units_handle::attempt_queue() {
+  const time_limit at_most{shm::detail::ns_from_now(100 * of_a_millisecond)};
+  constexpr std::uint64_t between_tries = of_a_millisecond / 20;
+  while (!queue_.take(mode::exclusive, limit::at_once())) {
+    const bool is_over = does_head_wait() || queue_.file().is_of_cluster();
+    if (!is_over && at_most.sleep(between_tries)) continue;
+    return is_head_stopped_beside_a_free_unit() ? place::stuck : place::none;
+  }
+  return place::head;
+}
+
+bool units_handle::is_to_leave_queue() {
+  if (is_interrupted()) return true;
+  return goes_around_ = is_head_stopped_beside_a_free_unit();
+}
+
+// Called about once a second by each waiter of the queue.
+bool units_handle::is_head_stopped_beside_a_free_unit() {
+  if (queue_.found() == nullptr) return false;
+  const domain_file& file = queue_.file();
+  int head = -1;
+  for_each_hold(file, [&](int slot, std::uint32_t line) {
+    if (line == queue_.found()->line) head = slot;
+  });
+  if (head < 0 || !is_stopped(file.slot(head))) return false;
+  std::vector<std::uint32_t> lines;
+  for (int unit = 0; unit < units(); ++unit) {
+    const auto found = find_lock(file, name_of_unit(name(), unit));
+    if (!found) return true;
+    lines.push_back(found->line);
+  }
+  std::sort(lines.begin(), lines.end());
+  int taken = 0;
+  for_each_hold(file, [&](int slot, std::uint32_t line) {
+    if (!std::binary_search(lines.begin(), lines.end(), line)) return;
+    queue_.port().examine(rank_of_slot(slot));
+    if (file.slot(slot).state() == slot_state::living) ++taken;
+  });
+  return taken < units();
+}
+
+// ---- at its head ----
+
+/// The operations that wait_as_head() asks for.
+class units_handle::head {
+ public:
+  head(units_handle& of, rma::deadline until) : of_(of), until_(until) {}
+
+  [[nodiscard]] lock::release_mark mark() const {
+    const auto& released = of_.queue_.file().word(of_.words().released);
+    return {.released = released.load(std::memory_order_acquire),
+            .deaths = of_.queue_.port().deaths()};
+  }
+  [[nodiscard]] bool try_units() { return of_.take_unit_at_hand(); }
+  [[nodiscard]] head_step before_wait() {
+    if (const auto step = of_.ask_other_hosts(until_)) return *step;
+    if (until_.at == 0) return head_step::late;
+    of_.set_head_waits(true);
+    return head_step::wait;
+  }
+  [[nodiscard]] head_step await_release(lock::release_mark seen) {
+    return of_.await_release(seen, until_);
+  }
+
+ private:
+  units_handle& of_;
+  rma::deadline until_;
+};
+
+head_step units_handle::take_as_head(rma::deadline until, std::uint64_t since_ns) {
+  domain_port& port = queue_.port();
+  struct shown_wait {
+    explicit shown_wait(domain_port& p, std::uint64_t since) : port(p) {
+      port.show_wait_since(since);
+    }
+    ~shown_wait() { port.show_wait_since(0); }
+    domain_port& port;
+  } const shows(port, since_ns);
+  if (!make_hosts_agree(until)) return head_step::late;
+  head us(*this, until);
+  return lock::wait_as_head(us);
+}
+
+// Returns nothing if all units are at hand, as on one machine.
+std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
+  const int elsewhere = units_elsewhere();
+  if (elsewhere == 0) return std::nullopt;
+  const std::uint64_t share = other_hosts_answer_in / static_cast<unsigned>(elsewhere);
+  for (int i = 0; i < (until.at == 0 ? elsewhere : 1); ++i)
+    if (take_from_other_hosts(
+            limit::of_ns(until.at == 0 ? share : std::max(share, least_wait_for_a_host))))
+      return head_step::had;
+  if (until.at == 0 || queue_.port().is_over(until)) return head_step::late;
+  if (is_interrupted())
+    throw domain_error(domain_error::reason::interrupted,
+                       "semaphore " + shown(name()) + ": the acquire was interrupted");
+  return head_step::try_again;
+}
+
+bool units_handle::take(int unit, limit patience) {
+  if (!unit_lock(unit).take(mode::exclusive, patience)) return false;
+  unit_ = last_ = unit;
+  return true;
+}
+
+// In order, so that few workers use the same few units.
+bool units_handle::take_unit_at_hand() {
+  int ours = 0;
+  for (int unit = 0; unit < units(); ++unit) {
+    if (!unit_lock(unit).is_at_hand()) continue;
+    try {
+      if (take(unit, limit::at_once())) return true;
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::held) throw;
+      ++ours;  // of another handle of this thread
+    }
+  }
+  if (ours < units()) return false;
+  throw domain_error(domain_error::reason::held,
+                     "semaphore " + shown(name()) + ": other handles of this thread hold all its " +
+                         std::to_string(units()) + " units");
+}
+
+int units_handle::units_elsewhere() {
+  int count = 0;
+  for (int unit = 0; unit < units(); ++unit) count += unit_lock(unit).is_at_hand() ? 0 : 1;
+  return count;
+}
+
+// The next unit in turn that this host does not own. A request that was not granted in time stays
+// with the other hosts, so that the unit may be at hand later.
+bool units_handle::take_from_other_hosts(limit patience) {
+  for (int i = 0; i < units(); ++i) {
+    const int unit = std::exchange(next_elsewhere_, (next_elsewhere_ + 1) % units());
+    if (!unit_lock(unit).is_at_hand()) return take(unit, patience);
+  }
+  return false;
+}
+
+head_step units_handle::await_release(lock::release_mark seen, rma::deadline until) {
+  domain_port& port = queue_.port();
+  const port_interrupt ends(port, interrupt_);
+  const rma::cpu_cell released{0, words().released};
+  const rma::deadline retry = port.deadline_in(head_retries_every);
+  const rma::plain_cell serial{0, place_of_serial(*queue_.found())};
+  const rma::lifeline line{serial, queue_.found()->serial, seen.deaths, true};
+  try {
+    while (true) {
+      const rma::word now = port.await_until_or_death(released, rma::differs_from(seen.released),
+                                                      rma::earlier(port, until, retry), line);
+      if (port.was_interrupted())
+        throw domain_error(domain_error::reason::interrupted,
+                           "semaphore " + shown(name()) + ": the acquire was interrupted");
+      if (port.is_over(until)) return head_step::late;
+      if (now != seen.released || port.deaths() != line.deaths) return head_step::try_again;
+      if (port.load(serial) != line.value) return head_step::moved;
+      if (port.is_over(retry)) return head_step::try_again;
+      examine_holders();
+    }
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::removed) throw;
+    return head_step::moved;
+  }
+}
+
+void units_handle::examine_holders() {
+  for_each_hold(queue_.file(), [&](int slot, std::uint32_t line) {
+    const bool is_of_a_unit = std::any_of(units_.begin(), units_.end(), [&](const auto& each) {
+      return each && each->found() != nullptr && each->found()->line == line;
+    });
+    if (is_of_a_unit) queue_.port().examine(rank_of_slot(slot));
+  });
+}
+
+// The directory of this host makes its own users agree about N. The first head of each host
+// compares with the cluster, whose N is noted in etcd where a lock's work would be (done_until).
+// False if etcd has not answered in time.
+bool units_handle::make_hosts_agree(rma::deadline until) {
+  if (!queue_.file().is_of_cluster()) return true;
+  // Relaxed: the holder of the queue reads what an earlier holder wrote.
+  auto& agreed = queue_.file().word(words().agreed);
+  if (agreed.load(std::memory_order_relaxed) != 0) return true;
+  const auto noted = queue_.done_until(left_until(until));
+  if (!noted) return false;
+  const auto ours = static_cast<std::uint64_t>(units());
+  if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
+  if (*noted != 0 && *noted != ours)
+    throw domain_error(
+        domain_error::reason::disagrees,
+        "lock " + shown(name()) + " is " +
+            (*noted > most_units
+                 ? "a lock with a note of its work"
+                 : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(*noted)))) +
+            " in the cluster, not " +
+            described(semaphore_kind(), parameters_of_semaphore(units())) +
+            " (accepted: that, or another name)");
+  agreed.store(1, std::memory_order_relaxed);
+  return true;
+}
+
+std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
+                                            std::string_view name, int units) {
+  check_lock_name(name);
+  return std::make_unique<units_handle>(file, name, units);
+}
+
+}  // namespace lockflight::detail

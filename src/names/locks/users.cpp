@@ -1,0 +1,188 @@
+#include "names/locks/users.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/clock.hpp"
+#include "lockflight/lock/robust/record.hpp"
+#include "names/cluster/client/words.hpp"
+#include "names/life/machine_clock.hpp"
+#include "names/locks/semaphore_kind.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+using lock::record;
+
+/// The mode of a record whose participant holds or waits; nothing for another record.
+std::optional<mode> mode_of(record of) {
+  switch (of.get(record::phase)) {
+    case record::holding:
+      return mode::exclusive;
+    case record::sharing:
+      return mode::shared;
+    case record::acquiring:
+    case record::evicted:
+      return mode::none;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Calls `visit(slot, number of the record, record, its mode)` for each use of a lock.
+template <class Visit>
+void for_each_use(const domain_file& file, Visit visit) {
+  for_each_slot(file, [&](int slot) {
+    if (file.slot(slot).state() == slot_state::free || is_idle(file, slot)) return;
+    for (std::uint32_t k = 0; k < records; ++k) {
+      const auto of =
+          record::from(file.slot(slot).words[first_record + k].load(std::memory_order_acquire));
+      if (const auto held = mode_of(of)) visit(slot, k, of, *held);
+    }
+  });
+}
+
+/// The users of all locks, by the first lines of the locks.
+std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
+  std::multimap<std::uint32_t, lock_user> found;
+  const std::int64_t shift_ns = clock_shift_ns();
+  const std::uint64_t now = now_ns();
+  for_each_use(file, [&](int slot, std::uint32_t k, record of, mode held) {
+    const domain_slot_page& s = file.slot(slot);
+    const bool dead = s.state() == slot_state::dead;
+    if (held == mode::none && dead) return;  // nothing is left of it but a slot that a sweep frees
+    const auto& begun = held == mode::none ? s.waits_since : s.holds_since[k];
+    const std::uint64_t since = from_machine(begun.load(std::memory_order_relaxed), shift_ns);
+    found.emplace(
+        static_cast<std::uint32_t>(of.get(record::lock)),
+        lock_user{
+            .held = held,
+            .slot = slot,
+            .pid = s.pid.load(std::memory_order_relaxed),
+            .guarded_pid = thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
+            .dead = dead,
+            .stopped = is_stopped(s),
+            .has_foreign_pid = has_foreign_pid(file, slot),
+            // 0 says that it is not known; and the clock may be read before the word is written.
+            .for_ns = since == 0 ? 0 : now - std::min(since, now),
+            .command = command_of(s)});
+  });
+  return found;
+}
+
+/// In a cluster's domain a token is the name's, and a client that waits for other hosts has the
+/// lock of its own host meanwhile.
+void show_among_hosts(const domain_file& file, std::uint32_t line, domain_lock& one) {
+  const words_in_file words(file, line);
+  const cluster::state is = words.get_state();
+  const cluster::ownership owned = words.get_ownership();
+  one.token = detail::number_of(is.last);
+  one.owner_died = is.died;
+  const bool suffices = owned.incarnation == words.incarnation() && owned.owned >= owned.wanted &&
+                        owned.owned != mode::none;
+  if (suffices) return;
+  for (lock_user& each : one.users) each.held = mode::none;
+  std::erase_if(one.users, [](const lock_user& each) { return each.dead; });
+}
+
+/// Adds the users of a unit to those of its semaphore. The users of the queue wait, and the holders
+/// of units hold. A participant that is about to take a unit, or has just taken it, has the queue
+/// as well.
+void add_unit(int unit, const domain_lock& its, domain_lock& to) {
+  for (lock_user user : its.users) {
+    if (user.waits()) continue;
+    std::erase_if(to.users,
+                  [&](const lock_user& each) { return each.slot == user.slot && each.waits(); });
+    user.unit = unit;
+    to.users.push_back(user);
+  }
+  to.token = std::max(to.token, its.token);
+  to.acquires += its.acquires;
+  to.repairs += its.repairs;
+  to.owner_died = to.owner_died || its.owner_died;
+}
+
+/// Changes the directory's entry of the queue to the semaphore that users know.
+void show_as_semaphore(domain_lock& queue) {
+  queue.units = units_of_semaphore(queue.parameters);
+  queue.token = 0;
+  queue.acquires = 0;
+  queue.owner_died = false;
+  for (lock_user& each : queue.users) each.held = mode::none;
+  std::erase_if(queue.users, [](const lock_user& each) { return each.dead; });
+}
+
+std::vector<domain_lock> without_units(std::vector<domain_lock> all) {
+  std::ranges::sort(all, {}, &domain_lock::name);
+  std::vector<domain_lock> seen;
+  std::map<std::string, std::size_t, std::less<>> semaphores;
+  for (domain_lock& each : all)
+    if (each.kind == semaphore_kind().about.name) show_as_semaphore(each);
+  for (domain_lock& each : all) {
+    const auto name = user_name_of(each.name);
+    const auto of = semaphores.find(name.name);
+    if (name.unit >= 0 && of != semaphores.end()) {
+      add_unit(name.unit, each, seen[of->second]);
+    } else if (name.unit < 0) {
+      if (each.units > 0) semaphores.emplace(each.name, seen.size());
+      seen.push_back(std::move(each));
+    }
+  }
+  for (domain_lock& each : seen) sort_users(each.users);
+  return seen;
+}
+
+}  // namespace
+
+void sort_users(std::vector<lock_user>& users) {
+  const auto rank = [](const lock_user& of) { return std::tuple(of.waits(), ~of.for_ns); };
+  std::ranges::stable_sort(users, {}, rank);
+}
+
+std::vector<domain_lock> locks_as_users_see(const domain_file& file,
+                                            const named_locks_found& found) {
+  const auto users = all_users(file);
+  std::vector<domain_lock> all;
+  for (const auto& [name, at] : found) {
+    const lock_numbers numbers = numbers_of(file, at);
+    domain_lock one{.name = name,
+                    .kind = std::string(at.kind->about.name),
+                    .parameters = without_defaults(*at.kind, at.parameters),
+                    .token = numbers.token,
+                    .acquires = numbers.acquires,
+                    .repairs = numbers.repairs,
+                    .owner_died = numbers.owner_died,
+                    .users = {}};
+    const auto [first, last] = users.equal_range(at.line);
+    for (auto each = first; each != last; ++each) one.users.push_back(each->second);
+    if (file.is_of_cluster()) show_among_hosts(file, at.line, one);
+    all.push_back(std::move(one));
+  }
+  return without_units(std::move(all));
+}
+
+std::vector<lock_user> users_here(domain_file& file, std::string_view name) {
+  named_locks_found of_name;
+  if (const auto found = find_lock(file, name)) {
+    of_name.emplace_back(name, *found);
+    const int units = is_semaphore(*found->kind) ? units_of_semaphore(found->parameters) : 0;
+    for (int unit = 0; unit < units; ++unit)
+      if (const auto its = find_lock(file, name_of_unit(name, unit)))
+        of_name.emplace_back(name_of_unit(name, unit), *its);
+  }
+  examine_all(file);
+  auto locks = locks_as_users_see(file, of_name);
+  return locks.empty() ? std::vector<lock_user>{} : std::move(locks.front().users);
+}
+
+int slot_of_user(const domain_file& file, const found_lock& of) {
+  int found = -1;
+  for_each_use(file, [&](int slot, std::uint32_t, record its, mode) {
+    if (its.get(record::lock) == of.line && file.slot(slot).state() == slot_state::living)
+      found = slot;
+  });
+  return found;
+}
+
+}  // namespace lockflight::detail
