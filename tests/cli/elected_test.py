@@ -4,7 +4,8 @@
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, wait_until
+from named_support import DOMAIN, NamedTest
+from waiting import wait_until
 
 # A period that does not end during the test, but for one moment in eight years.
 DAYS = 3000

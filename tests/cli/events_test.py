@@ -6,8 +6,9 @@ import signal
 import subprocess
 import unittest
 
-from named_support import DOMAIN, NamedTest, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM
+from waiting import wait_until
 
 
 class Events(NamedTest):

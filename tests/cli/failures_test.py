@@ -9,6 +9,7 @@ import time
 import unittest
 
 from support import PROGRAM, ProgramTest, everything_in, shared_memory, skip_visibly
+from waiting import gone, state_of, wait_until
 
 LONG = ["bench", "--lock", "rma-rw", "--procs", "3", "--seconds", "60",
         "--json", "runs.json", "--html", "page.html"]
@@ -19,21 +20,8 @@ def children_of(pid):
         return [int(child) for child in file.read().split()]
 
 
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 # The number of the system call in which a rank sleeps until another rank writes.
 FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
 
 
 def stopped_asleep(pid):
@@ -58,15 +46,6 @@ def closing(*descriptors):
     return close
 
 
-def wait_until(holds, seconds):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 class Failures(ProgramTest):
     def start_long_run(self, arguments, ranks=3):
         """The process and its ranks, all of them running."""
@@ -78,7 +57,7 @@ class Failures(ProgramTest):
         return process, children_of(process.pid)
 
     def assert_all_gone(self, ranks):
-        self.assertTrue(wait_until(lambda: not any(lives(rank) for rank in ranks), 3), "ranks live")
+        self.assertTrue(wait_until(lambda: all(gone(rank) for rank in ranks), 3), "ranks live")
         self.assert_nothing_left()
         self.assertEqual(shared_memory() - self.shared, set())
 
@@ -130,7 +109,7 @@ class Failures(ProgramTest):
         self.assertIn(said, self.read("page.html"))
         run = json.loads(self.read("runs.json"))["runs"][0]
         self.assertEqual((run["lost_ranks"], run["ops"], run["violations"]), (victims, 8, 0))
-        self.assertTrue(wait_until(lambda: not any(lives(rank) for rank in ranks), 3), "ranks live")
+        self.assertTrue(wait_until(lambda: all(gone(rank) for rank in ranks), 3), "ranks live")
         self.assertEqual(shared_memory() - self.shared, set())
 
     def interrupted(self, number, code):

@@ -5,7 +5,8 @@ import signal
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, state_of, wait_until
+from named_support import DOMAIN, NamedTest
+from waiting import state_of, wait_until
 
 
 class AtLeast(NamedTest):

@@ -8,8 +8,9 @@ import sys
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, gone, state_of, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM
+from waiting import gone, state_of, wait_until
 
 # A child in the background, which has its own standard output, and says who it is.
 DAEMON = "sleep 60 >/dev/null 2>&1 & echo $!; "

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import unittest
 
-from named_support import DOMAIN, NamedTest, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM, checked
+from waiting import wait_until
 
 MOST_LOCKS = 1000
 SAMPLE = re.compile(r'(lockflight_[a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\} (\S+)')

@@ -3,33 +3,11 @@
 import json
 import os
 import subprocess
-import time
 
 from support import PROGRAM, ProgramTest
+from waiting import wait_until
 
 DOMAIN = f"test-{os.getpid()}"
-
-
-def wait_until(holds, seconds=10):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def state_of(pid):
-    """Its letter in /proc, such as T for stopped; X if there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
-
-
-def gone(pid):
-    return state_of(pid) in "ZX"
 
 
 class NamedTest(ProgramTest):

@@ -10,8 +10,9 @@ import subprocess
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, gone, state_of, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM, skip_visibly
+from waiting import gone, state_of, wait_until
 
 
 class ExitCodes(NamedTest):

@@ -5,8 +5,9 @@ import subprocess
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM
+from waiting import wait_until
 
 RUN = (PROGRAM, "run", "--domain", DOMAIN)
 

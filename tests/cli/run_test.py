@@ -12,8 +12,9 @@ import sys
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, gone, state_of, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM, skip_visibly
+from waiting import gone, state_of, wait_until
 
 INTERRUPTS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 

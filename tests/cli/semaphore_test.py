@@ -5,8 +5,9 @@ import signal
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, gone, wait_until
+from named_support import DOMAIN, NamedTest
 from support import PROGRAM
+from waiting import gone, wait_until
 
 
 class Slots(NamedTest):

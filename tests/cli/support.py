@@ -11,6 +11,7 @@ import unittest
 
 PROGRAM = os.environ["LOCKFLIGHT_PROGRAM"]
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
+sys.path.insert(0, os.path.join(SOURCES, "tests", "support"))
 
 LAB = os.path.join(os.path.dirname(PROGRAM), "lockflight-lab")
 

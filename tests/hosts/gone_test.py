@@ -9,6 +9,7 @@ import unittest
 
 import support
 import testbed
+from waiting import wait_until
 
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 # What the launch's exit code is when a host is gone: ours. Open MPI's launcher is killed if it has
@@ -45,7 +46,7 @@ def started(bed, mpi, seconds):
     def are_watched():
         ranks = [pid for host in bed.living() for pid in ranks_of(bed, host, mpi)]
         return len(ranks) == 2 and all(watches(pid) for pid in ranks)
-    assert support.wait_until(are_watched, 20), support.finished(launch, 1)
+    assert wait_until(are_watched, 20), support.finished(launch, 1)
     return launch
 
 
@@ -65,7 +66,7 @@ class Gone(unittest.TestCase):
                                   "for 7 s", err)
                     for host in bed.living():
                         self.assertTrue(
-                            support.wait_until(lambda: not ranks_of(bed, host, mpi), 10))
+                            wait_until(lambda: not ranks_of(bed, host, mpi), 10))
 
     def test_a_dead_host(self):
         self.loses_host(lambda bed: bed.kill(1))

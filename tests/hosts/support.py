@@ -7,6 +7,8 @@ import unittest
 
 import testbed
 
+sys.path.insert(0, str(testbed.ROOT / "tests" / "support"))
+
 LAUNCHERS = sorted(testbed.LAUNCHERS)
 SKIPPED = 77
 
@@ -70,12 +72,3 @@ def passed(launch, mark, timeout):
 
 
 captured = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
-
-def wait_until(holds, seconds):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True

@@ -11,6 +11,7 @@ import unittest
 
 import support
 import testbed
+from waiting import wait_until
 
 HOSTS = str(pathlib.Path(__file__).with_name("hosts"))
 
@@ -47,7 +48,7 @@ class Testbed(unittest.TestCase):
             self.assertFalse(reaches(hosts, 0, 1))
             self.assertTrue(reaches(hosts, 0, 2))
             hosts.mend(1)
-            self.assertTrue(support.wait_until(lambda: reaches(hosts, 0, 1), 5))
+            self.assertTrue(wait_until(lambda: reaches(hosts, 0, 1), 5))
 
     def test_processes_stop_and_go_on_and_a_host_goes_with_all_of_them(self):
         with testbed.Hosts(2) as hosts:
@@ -61,7 +62,7 @@ class Testbed(unittest.TestCase):
             time.sleep(0.1)
             self.assertIsNone(ticks.stdout.read())
             hosts.go_on(1)
-            self.assertTrue(support.wait_until(ticks.stdout.read, 5))
+            self.assertTrue(wait_until(ticks.stdout.read, 5))
             hosts.kill(1)
             self.assertEqual(ticks.wait(5), -signal.SIGKILL)
             ticks.stdout.close()
@@ -103,10 +104,10 @@ class Program(unittest.TestCase):
                 before = mounts()
                 marker = f"sleep 1000.{number.value}"
                 running = subprocess.Popen([sys.executable, HOSTS, "--", *marker.split()])
-                self.assertTrue(support.wait_until(lambda: self.count(marker) >= 2, 20))
+                self.assertTrue(wait_until(lambda: self.count(marker) >= 2, 20))
                 running.send_signal(number)
                 running.wait(10)
-                self.assertTrue(support.wait_until(lambda: self.count(marker) == 0, 5))
+                self.assertTrue(wait_until(lambda: self.count(marker) == 0, 5))
                 self.assertEqual(mounts(), before)
 
     def count(self, command):

@@ -9,25 +9,11 @@ import unittest
 
 from testbed import Cluster
 from testbed.host import DOMAIN, PROGRAM
+from waiting import state_of, wait_until
 
 TTL = 3
 GRACE = 1  # of --grace
 SURVIVED = 0.8 * TTL  # an outage of etcd that no command notices, in docs/cluster.md
-
-
-def wait_until(holds, seconds=10):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def state_of(pid):
-    """Its letter in /proc, such as T for stopped."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
 
 
 STAMP = 'stamp() { read up rest < /proc/uptime; echo "$1 $up"; }; '

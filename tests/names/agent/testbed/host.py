@@ -10,6 +10,7 @@ import time
 
 from .links import Door, Link, sender_of
 from .processes import BUILD, Process, before_exec, free_port
+from waiting import wait_until
 
 DOMAIN = "jobs"
 PROGRAM = BUILD / "lockflight"
@@ -176,11 +177,8 @@ class Host:
         self.folder.mkdir()
 
     def wait_until(self, condition, seconds, what):
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end:
-                raise AssertionError(f"{self.name}: not {what} after {seconds} s: {self.status()}")
-            time.sleep(0.02)
+        if not wait_until(condition, seconds):
+            raise AssertionError(f"{self.name}: not {what} after {seconds} s: {self.status()}")
 
 
 class Holder:

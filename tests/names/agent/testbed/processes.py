@@ -7,10 +7,13 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 BUILD = pathlib.Path(os.environ["LOCKFLIGHT_PROGRAM"]).parent if os.environ.get(
     "LOCKFLIGHT_PROGRAM") else ROOT / "build"
+
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
