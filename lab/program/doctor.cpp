@@ -45,14 +45,14 @@ nlohmann::json json_of(const bench::launch::diagnosis& found) {
                             {"get_us", host.get_us},
                             {"fetch_add_us", host.fetch_add_us},
                             {"compare_swap_us", host.compare_swap_us},
-                            {"direct", host.direct},
-                            {"ordered_posts", host.ordered_posts},
+                            {"direct", host.direct()},
+                            {"ordered_posts", found.ordered_posts},
                             {"computing_us", host.computing_us},
                             {"computed_us", host.computed_us}});
   return all;
 }
 
-void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, console& out) {
+void print_hosts(const bench::launch::diagnosis& found, console& out) {
   out.line();
   out.line(out.paint(style::heading, "From another host, in microseconds"));
   table t({{.title = "host", .numeric = false},
@@ -65,7 +65,7 @@ void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, conso
            {.title = "it computes"},
            {.title = "operations", .numeric = false},
            {.title = "ordered posts", .numeric = false}});
-  for (const auto& host : hosts)
+  for (const auto& host : found.hosts)
     t.add_row({{host.name},
                {std::to_string(host.ranks)},
                {std::to_string(host.cores)},
@@ -74,13 +74,13 @@ void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, conso
                {rounded(host.fetch_add_us)},
                {rounded(host.compare_swap_us)},
                {rounded(host.computing_us)},
-               {host.direct ? "direct" : "emulated"},
-               {host.ordered_posts ? "yes" : "no"}});
+               {host.direct() ? "direct" : "emulated"},
+               {found.ordered_posts ? "yes" : "no"}});
   t.print(out);
   out.line(
       fmt::format("'it computes': the longest fetch-add while the target computes for {} us "
                   "without calling the library.",
-                  rounded(hosts.front().computed_us)));
+                  rounded(found.hosts.front().computed_us)));
 }
 
 /// The results on a program: in the order of a table's rows, and what to do about them.
@@ -237,7 +237,7 @@ int run_doctor(const arguments& given, console& out) {
   std::vector<labelled> rows;
   for (const auto& [what, is] : found.findings) rows.push_back({what, is});
   out.print(two_columns(rows, out.width() == 0 ? 100 : out.width(), 0));
-  if (!found.hosts.empty()) print_hosts(found.hosts, out);
+  if (!found.hosts.empty()) print_hosts(found, out);
   for (const std::string& advice : found.advice) {
     out.line();
     out.print(wrapped(advice, out.width() == 0 ? 100 : out.width(), 0));

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/findings.hpp"
 #include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -201,26 +201,19 @@ class host_memory {
 using fabric::host_findings;
 
 /// Properties of an MPI's one-sided communication, found in a short trial on this launch.
-struct findings {
-  std::string library;  ///< MPI_Get_library_version, its first line
+struct findings : fabric::findings {
   std::string standard;
   std::string thread_level;
-  int ranks = 0;
-  int machines = 0;
-  int cores = 0;               ///< of rank 0's machine, for this launch
   bool unified = false;        ///< windows are made, and are MPI_WIN_UNIFIED
   std::string refused{};       ///< why not, in MPI's words
   bool shares_memory = false;  ///< MPI_Win_allocate_shared works among the ranks of a machine
-  bool fetch_add_atomic = false;
-  bool compare_swap_atomic = false;
-  bool mixed_atomic = false;  ///< sum, replace and compare-and-swap on one word, with each other
-  double waiting_us = 0;      ///< a fetch-add to a target that waits in MPI; the median
-  double computing_us = 0;    ///< the longest to a target that computes for `computed_us`
+  bool mixed_atomic = false;   ///< sum, replace and compare-and-swap on one word, with each other
+  double waiting_us = 0;       ///< a fetch-add to a target that waits in MPI; the median
+  double computing_us = 0;     ///< the longest to a target that computes for `computed_us`
   double computed_us = 0;
-  double plain_flush_us = 0;           ///< a fetch-add completed by MPI_Win_flush; the median
-  double blocked_flush_us = 0;         ///< the longest; more ranks than cores make it wait
-  double iprobe_us = 0;                ///< one step of progress
-  std::vector<host_findings> hosts{};  ///< empty on one host
+  double plain_flush_us = 0;    ///< a fetch-add completed by MPI_Win_flush; the median
+  double blocked_flush_us = 0;  ///< the longest; more ranks than cores make it wait
+  double iprobe_us = 0;         ///< one step of progress
 };
 
 /// Tries this MPI with all ranks of MPI_COMM_WORLD; some seconds. Collective; the result is rank

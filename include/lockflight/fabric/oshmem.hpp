@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/findings.hpp"
 #include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -156,17 +156,10 @@ using fabric::abandon;
 using fabric::host_findings;
 
 /// Properties of SHMEM on this launch, found in a short trial.
-struct findings {
-  std::string library;  ///< the library's name, and the version of the standard
-  int ranks = 0;
-  int hosts_count = 0;
-  int cores = 0;
-  bool fetch_add_atomic = false;
-  bool compare_swap_atomic = false;
+struct findings : fabric::findings {
   /// Says whether SHMEM's atomics were atomic with CPU instructions. The trial may miss that they
   /// are not, and no port relies on it. Empty where no rank reaches another by CPU instructions.
   std::string with_cpu;
-  std::vector<host_findings> hosts{};  ///< empty on one host
 };
 [[nodiscard]] findings probe(environment& in);
 

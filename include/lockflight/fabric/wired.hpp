@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/findings.hpp"
 #include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -168,16 +168,9 @@ using fabric::abandon;
 using fabric::host_findings;
 
 /// Properties of the library on this launch, found in a short trial.
-struct findings {
-  std::string library;  ///< the library's version
+struct findings : fabric::findings {
   std::string transports;
   std::string atomics;  ///< the CPU or the card, which does the atomics
-  int ranks = 0;
-  int hosts_count = 0;
-  int cores = 0;
-  bool fetch_add_atomic = false;
-  bool compare_swap_atomic = false;
-  std::vector<host_findings> hosts{};  ///< empty on one host
 };
 /// Collective; takes about a second for each host. It makes a run of its own, so no other may go
 /// on. Throws as run_ports does.

@@ -35,12 +35,6 @@ void move_times(rank_result& of, std::span<fabric::trace_event> events, moment b
   for (fabric::trace_event& e : events.first(of.trace_used)) e.at_ns += by.ns;
 }
 
-std::string microseconds(double value) {
-  std::string text = std::to_string(value);
-  text.resize(text.find('.') + (value < 100 ? 3 : 0));
-  return text + " us";
-}
-
 void launched::bring_to_first(const run_plan& plan, const run_results& results, moment start) {
   static_assert(std::is_trivially_copyable_v<rank_result>);
   std::string mine;
@@ -65,26 +59,6 @@ void launched::bring_to_first(const run_plan& plan, const run_results& results, 
                   said.size() - sizeof of);
     move_times(of, events, start);
   }
-}
-
-bool add_hosts(launch::diagnosis& to, std::span<const fabric::host_findings> found,
-               bool ordered_posts) {
-  bool delays = false;
-  for (const fabric::host_findings& h : found) {
-    delays = delays || !h.direct();
-    to.hosts.push_back({.name = h.name,
-                        .ranks = h.ranks,
-                        .cores = h.cores,
-                        .put_us = h.put_us,
-                        .get_us = h.get_us,
-                        .fetch_add_us = h.fetch_add_us,
-                        .compare_swap_us = h.compare_swap_us,
-                        .direct = h.direct(),
-                        .ordered_posts = ordered_posts,
-                        .computing_us = h.computing_us,
-                        .computed_us = h.computed_us});
-  }
-  return delays;
 }
 
 }  // namespace lockflight::bench

@@ -10,7 +10,6 @@
 #include "lab/bench/port/any_clock.hpp"
 #include "lab/bench/port/any_port.hpp"
 #include "lab/bench/port/clock.hpp"
-#include "lockflight/fabric/host_findings.hpp"
 
 namespace lockflight::bench {
 
@@ -63,12 +62,5 @@ void run_rank_on(Port& bare, const anywhere& lock, const run_plan& plan, const t
 
 /// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.
 void move_times(rank_result& of, std::span<fabric::trace_event> events, moment by);
-
-/// The measurements between hosts; whether a target that computes delays operations.
-[[nodiscard]] bool add_hosts(launch::diagnosis& to, std::span<const fabric::host_findings> found,
-                             bool ordered_posts);
-
-/// "12.34 us".
-[[nodiscard]] std::string microseconds(double value);
 
 }  // namespace lockflight::bench

@@ -1,40 +1,37 @@
 #include "lab/bench/mpi/launch.hpp"
 
+#include "lab/bench/launched/diagnosis.hpp"
+
 namespace lockflight::bench {
 
 launch::diagnosis over_mpi::diagnose(environment&) {
   const mpi::findings f = mpi::probe();
-  const auto yes = [](bool holds, const char* otherwise) {
-    return std::string(holds ? "yes" : otherwise);
-  };
   launch::diagnosis found;
+  found.hosts = f.hosts;
+  found.ordered_posts = mpi::port::capabilities.ordered_posts;
   found.usable =
       f.unified && f.shares_memory && f.fetch_add_atomic && f.compare_swap_atomic && f.mixed_atomic;
   auto& rows = found.findings;
   rows = {{"library", f.library},
           {"standard", f.standard},
           {"threads", f.thread_level},
-          {"ranks", std::to_string(f.ranks) + " on " + std::to_string(f.machines) +
-                        (f.machines == 1 ? " machine, " : " machines, ") + std::to_string(f.cores) +
-                        " cores on the first"},
+          {"ranks", ranks_on(f, "machine")},
           {"unified memory model", f.unified ? "yes" : "no: " + f.refused},
-          {"shared windows", yes(f.shares_memory, "no")}};
+          {"shared windows", yes_or(f.shares_memory, "no")}};
   if (!f.unified || !f.shares_memory) {
     found.advice.push_back("This MPI cannot carry lockflight's locks.");
     return found;
   }
-  const std::string lost = "no: some were lost";
-  rows.emplace_back("fetch-and-op atomic", f.fetch_add_atomic ? "yes" : lost);
-  rows.emplace_back("compare-and-swap atomic", f.compare_swap_atomic ? "yes" : lost);
+  rows.emplace_back("fetch-and-op atomic", yes_or(f.fetch_add_atomic, some_were_lost));
+  rows.emplace_back("compare-and-swap atomic", yes_or(f.compare_swap_atomic, some_were_lost));
   rows.emplace_back("sum, replace and compare-and-swap atomic together",
-                    f.mixed_atomic ? "yes" : lost);
+                    yes_or(f.mixed_atomic, some_were_lost));
   if (!found.usable)
     found.advice.push_back("The library refuses machines of several nodes on this MPI.");
   if (f.ranks == 1) {
     found.advice.push_back("Start at least two ranks to learn what a target does to an origin.");
     return found;
   }
-  static_cast<void>(add_hosts(found, f.hosts, mpi::port::capabilities.ordered_posts));
   const bool delays = f.computing_us > f.computed_us / 2;
   const bool blocks = f.ranks > f.cores && f.blocked_flush_us > 1'000;
   rows.emplace_back("fetch-add, the target waits in MPI", microseconds(f.waiting_us));
@@ -55,7 +52,7 @@ launch::diagnosis over_mpi::diagnose(environment&) {
     found.advice.push_back(
         "With more ranks than cores this MPI spins inside MPI_Win_flush without yielding; "
         "lockflight's own waiting yields.");
-  if (f.machines == 1)
+  if (f.hosts_count == 1)
     found.advice.push_back(
         "All ranks are on one machine: locks on a machine of one node use no MPI at all, and none "
         "of this touches them.");

@@ -11,6 +11,7 @@
 #include "lab/bench/workload/anywhere.hpp"
 #include "lab/bench/workload/plan.hpp"
 #include "lab/bench/workload/results.hpp"
+#include "lockflight/fabric/findings.hpp"
 
 namespace lockflight::bench {
 
@@ -53,21 +54,8 @@ class launch {
 
   /// The result of the fabric's own trial, for people; rank 0's is used.
   struct diagnosis {
-    /// Operations from another host on the memory of this one.
-    struct host {
-      std::string name;
-      int ranks = 0;
-      int cores = 0;
-      double put_us = 0;
-      double get_us = 0;
-      double fetch_add_us = 0;
-      double compare_swap_us = 0;
-      bool direct = false;         ///< false: emulated, their target must take part
-      bool ordered_posts = false;  ///< the fabric's ports order them (C6)
-      double computing_us = 0;     ///< the longest to a rank that computes for `computed_us`
-      double computed_us = 0;
-    };
-    std::vector<host> hosts;  ///< empty on one host
+    std::vector<lockflight::fabric::host_findings> hosts;  ///< empty on one host
+    bool ordered_posts = false;                            ///< the fabric's ports order them (C6)
     std::vector<std::pair<std::string, std::string>> findings;
     std::vector<std::string> advice;
     bool usable = true;

@@ -100,8 +100,8 @@ findings probe() {
   found.thread_level = thread_level();
   found.ranks = all.size();
   found.cores = detail::processors_of(machine);
-  found.machines = machine.rank() == 0 ? 1 : 0;
-  detail::combine(all, &found.machines, 1, MPI_INT, MPI_SUM);
+  found.hosts_count = machine.rank() == 0 ? 1 : 0;
+  detail::combine(all, &found.hosts_count, 1, MPI_INT, MPI_SUM);
   try {
     const communicator alone = communicator::split(all.get(), all.rank());
     detail::segment cells(all, alone, words, /*only_cpu=*/false);

@@ -35,7 +35,7 @@ rma::word compare_swap(network& net, rma::rank_t target, std::uint32_t at, rma::
   return before;
 }
 
-void try_atomics(const trial_launch& in, network& net, trial_findings& found) {
+void try_atomics(const trial_launch& in, network& net, findings& found) {
   constexpr int rounds = 100;
   for (int i = 0; i < rounds; ++i) {
     fetch_add(net, 0, counter, 1);
@@ -132,11 +132,12 @@ std::vector<host_findings> try_hosts(const trial_launch& in, network& net) {
 
 }  // namespace
 
-trial_findings try_network(const trial_launch& in, network& net) {
-  trial_findings found;
+void try_network(const trial_launch& in, network& net, findings& found) {
+  found.ranks = in.ranks.size();
+  found.cores = in.processors;
   try_atomics(in, net, found);
   found.hosts = try_hosts(in, net);
-  return found;
+  found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
 }
 
 }  // namespace lockflight::fabric::detail

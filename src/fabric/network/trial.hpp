@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/findings.hpp"
 #include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 
@@ -22,15 +22,8 @@ struct trial_launch {
 /// The cells of each rank that a trial needs, zeroed.
 constexpr std::uint32_t words_of_trial = 512;
 
-/// The findings of a trial.
-struct trial_findings {
-  bool fetch_add_atomic = false;
-  bool compare_swap_atomic = false;
-  std::vector<host_findings> hosts{};  ///< empty on one host
-};
-
 /// All ranks count together in two words of rank 0; then each host's first rank is the target of
-/// another host's first rank. Collective.
-[[nodiscard]] trial_findings try_network(const trial_launch& in, network& net);
+/// another host's first rank. Sets all findings but the library. Collective.
+void try_network(const trial_launch& in, network& net, findings& found);
 
 }  // namespace lockflight::fabric::detail

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <numeric>
-#include <utility>
 
 #include "fabric/network/trial.hpp"
 #include "fabric/oshmem/link.hpp"
@@ -53,20 +52,14 @@ findings probe(environment& in) {
   world& w = in.parts();
   findings found;
   found.library = name_of_library();
-  found.ranks = w.size;
-  found.cores = w.processors;
   // Each rank is a node of its own: all operations go through SHMEM.
   std::vector<int> node_of(static_cast<std::size_t>(w.size));
   std::iota(node_of.begin(), node_of.end(), 0);
   const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial);
   link net(w, cells);
-  auto tried = fabric::detail::try_network(
-      {.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }}, net);
-  found.fetch_add_atomic = tried.fetch_add_atomic;
-  found.compare_swap_atomic = tried.compare_swap_atomic;
+  fabric::detail::try_network({.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }},
+                              net, found);
   found.with_cpu = try_with_cpu(w, cells);
-  found.hosts = std::move(tried.hosts);
-  found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
   w.meet();
   return found;
 }

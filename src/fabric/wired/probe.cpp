@@ -17,8 +17,6 @@ findings probe(environment& in) {
   found.library = std::move(its.library);
   found.transports = std::move(its.transports);
   found.atomics = std::move(its.atomics);
-  found.ranks = w.size();
-  found.cores = w.processors;
   // Each rank is a node of its own: all operations go through the network.
   std::vector<int> node_of(static_cast<std::size_t>(w.size()));
   std::iota(node_of.begin(), node_of.end(), 0);
@@ -28,12 +26,8 @@ findings probe(environment& in) {
                               /*only_cpu=*/false);
   const wait_policy policy = wait_policy::parse("auto", w.size(), w.processors);
   const auto net = w.net->connect(w, cells, /*patient=*/policy.spins == 0);
-  auto tried = fabric::detail::try_network(
-      {.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }}, *net);
-  found.fetch_add_atomic = tried.fetch_add_atomic;
-  found.compare_swap_atomic = tried.compare_swap_atomic;
-  found.hosts = std::move(tried.hosts);
-  found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
+  fabric::detail::try_network({.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }},
+                              *net, found);
   w.meet();
   return found;
 }

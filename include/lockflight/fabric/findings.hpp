@@ -1,7 +1,8 @@
-// The cost of a network's operations from host to host, as `lockflight doctor` measures it.
+// The findings of a trial of a network, as `lockflight doctor` makes it.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockflight/rma/cxx20.hpp"
 
@@ -22,6 +23,17 @@ struct host_findings {
 
   /// True if operations end without the help of their target's process.
   [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
+};
+
+/// The findings that the trials of all networks have.
+struct findings {
+  std::string library;  ///< the library's name and version
+  int ranks = 0;
+  int hosts_count = 0;
+  int cores = 0;  ///< of rank 0's host, for this launch
+  bool fetch_add_atomic = false;
+  bool compare_swap_atomic = false;
+  std::vector<host_findings> hosts{};  ///< empty on one host
 };
 
 }  // namespace lockflight::fabric
