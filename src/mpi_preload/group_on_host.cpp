@@ -16,7 +16,7 @@
 #include "base/boot_id.hpp"
 #include "base/round_up.hpp"
 #include "fabric/mpi/calls.hpp"
-#include "mpi_preload/window_groups.hpp"
+#include "mpi_preload/window_grant.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {

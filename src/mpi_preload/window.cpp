@@ -10,6 +10,7 @@
 #include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/probes.hpp"
 #include "mpi_preload/threads.hpp"
+#include "mpi_preload/window_groups.hpp"
 #include "mpi_preload/yields.hpp"
 
 namespace lockflight::mpi_preload {
@@ -25,11 +26,7 @@ constexpr int class_of_bad_assertion = MPI_ERR_ARG;
 
 }  // namespace
 
-std::uint32_t window::words(const scheme_name& scheme, const window_group& group) {
-  const std::uint32_t sum =
-      memory_of(scheme, group.machine()).words + words_of_observers + words_of_meeting;
-  return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
-}
+void delete_window::operator()(window* one) const { delete one; }
 
 window::window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual)
     : win_(of),

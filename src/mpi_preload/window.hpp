@@ -14,7 +14,7 @@
 #include "mpi_preload/errors.hpp"
 #include "mpi_preload/observer.hpp"
 #include "mpi_preload/scheme.hpp"
-#include "mpi_preload/window_groups.hpp"
+#include "mpi_preload/window_grant.hpp"
 #include "mpi_preload/zeroed_array.hpp"
 
 namespace lockflight::mpi_preload {
@@ -33,10 +33,7 @@ namespace lockflight::mpi_preload {
 /// a waiting thread lets the others in.
 class window {
  public:
-  /// How many words of each rank's segment a window takes.
-  [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
-
-  /// Makes a window's locks in a place of as many words. All ranks of the group make the same
+  /// Makes a window's locks in a place of words_of_window. All ranks of the group make the same
   /// (C20). `is_usual`: the window's info chooses none of its locks, on this rank.
   window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual);
   /// Called before MPI frees the window, which it may refuse.

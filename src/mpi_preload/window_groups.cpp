@@ -4,54 +4,23 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
 #include "mpi_preload/group_by_mpi.hpp"
 #include "mpi_preload/group_on_host.hpp"
+#include "mpi_preload/group_table.hpp"
 #include "mpi_preload/settings.hpp"
-#include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
 
 using mpi::detail::agree;
 using mpi::detail::communicator;
-
-constexpr std::uint64_t most_idle = 8;
-constexpr std::size_t most_spares = 4;
-
-/// The groups of this process, also those that have no windows.
-struct table {
-  struct row {
-    std::shared_ptr<window_group> group{};  // null while it is made
-    std::uint64_t windows = 0;
-    bool may_end = false;  // at the first rank: its last window has ended
-    bool closed = false;   // no window joins it: its ranks could not share memory once more
-    // The newest comes last. No vector: adding one must not fail on one rank alone.
-    std::array<std::unique_ptr<window>, most_spares> spares{};
-    std::size_t spare_count = 0;
-  };
-  std::mutex guard;
-  std::map<window_group::name, row> rows;
-
-  [[nodiscard]] std::uint64_t idle() const {
-    return static_cast<std::uint64_t>(std::count_if(
-        rows.begin(), rows.end(), [](const auto& one) { return one.second.windows == 0; }));
-  }
-};
-table& known() {
-  // After MPI_Finalize nothing of it can end; and an allocation could fail on one rank alone.
-  static never_destroyed<table> groups;
-  return groups.value;
-}
 
 /// True if a group on this host could not share memory of its own: the next groups are MPI's.
 constinit std::atomic<bool> host_cannot{false};
@@ -63,26 +32,13 @@ struct said_of_group {
   std::uint64_t is_on_host = 0;
 };
 
-/// The row of the group that a window of these ranks joins; null if there is none. With the table's
-/// guard held.
-[[nodiscard]] table::row* row_of(table& groups, MPI_Comm whole) {
-  MPI_Group ranks = MPI_GROUP_NULL;
-  PMPI_Comm_group(whole, &ranks);
-  const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
-    const table::row& row = one.second;
-    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(ranks);
-  });
-  PMPI_Group_free(&ranks);
-  return at != groups.rows.end() ? &at->second : nullptr;
-}
-
 [[nodiscard]] said_of_group find_or_name(MPI_Comm whole, bool on_one_host) {
-  table& groups = known();
+  group_table& groups = known_groups();
   const std::lock_guard alone(groups.guard);
   said_of_group says;
-  if (table::row* const found = row_of(groups, whole)) {
+  if (group_table::row* const found = groups.row_of(whole)) {
     says = {.called = found->group->called(), .is_there = 1};
-    ++found->windows;
+    groups.count_in(*found);
   } else {
     // Without random numbers, one that no other group of a process of this host has.
     static std::uint64_t named = 0;
@@ -111,12 +67,12 @@ struct said_of_group {
 [[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole,
                                                        const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
-  table& groups = known();
+  group_table& groups = known_groups();
   // The group's row comes first: a step that can fail on one rank alone may not fail once all ranks
   // have met.
   const std::string why = fault_in([&] {
     const std::lock_guard alone(groups.guard);
-    groups.rows.emplace(says.called, table::row{.windows = 1});
+    groups.begin(says.called);
   });
   try {
     std::shared_ptr<window_group> made;
@@ -129,38 +85,29 @@ struct said_of_group {
       made = group_by_mpi::made(says.called, whole, why);
     }
     const std::lock_guard alone(groups.guard);
-    groups.rows.at(says.called).group = made;
+    groups.open(made);
     return made;
   } catch (...) {
     const std::lock_guard alone(groups.guard);
-    groups.rows.erase(says.called);
+    groups.forget(says.called);
     throw;
   }
-}
-
-/// Drops the groups on this host that no window joins any more.
-void drop_ended(table& groups) {
-  std::erase_if(groups.rows, [](const auto& one) {
-    const table::row& row = one.second;
-    return row.windows == 0 && row.group != nullptr && !row.group->ends_together() &&
-           (row.closed || row.group->is_at_its_end());
-  });
 }
 
 /// The group of this name, which the first rank has found. `is_counted`: this rank has counted the
 /// window.
 [[nodiscard]] std::shared_ptr<window_group> joined(const window_group::name& called,
                                                    bool is_counted) {
-  table& groups = known();
+  group_table& groups = known_groups();
   for (;; sched_yield()) {
     const std::lock_guard alone(groups.guard);
-    table::row& found = groups.rows.at(called);
-    if (!is_counted) ++found.windows;
+    group_table::row& found = groups.rows.at(called);
+    if (!is_counted) groups.count_in(found);
     is_counted = true;
     // Another thread of ours has agreed on it with the others, and is about to write it down.
     if (found.group == nullptr) continue;
     std::shared_ptr<window_group> group = found.group;
-    drop_ended(groups);
+    groups.drop_ended();
     return group;
   }
 }
@@ -194,7 +141,7 @@ struct said_of_window {
     const scheme_name wanted = wanted_scheme(info, group);
     says.scheme = scheme_message(wanted);
     if (!group.is_first_rank()) return;
-    const reservation place = group.reserve(window::words(wanted, group));
+    const reservation place = group.reserve(words_of_window(wanted, group));
     says.at = place.at;
     says.from = place.from;
     says.is_limit = says.at.tag < 0;
@@ -205,66 +152,59 @@ struct said_of_window {
   return says;
 }
 
-/// Counts a window less in a group that does not end together.
-void count_one_less(table& groups, table::row& row) {
-  if (--row.windows == 0 && row.group->is_first_rank() && groups.idle() > most_idle)
-    row.group->announce_end();
-  drop_ended(groups);
-}
-
 /// Undoes a join that has failed on all ranks. `for_ever`: the group gets no window any more.
 void forget_join(const window_grant& was, bool for_ever) {
   was.group->give_back(was.at);
-  table& groups = known();
+  group_table& groups = known_groups();
   const std::lock_guard alone(groups.guard);
-  table::row& row = groups.rows.at(was.group->called());
-  --row.windows;
-  row.closed = row.closed || for_ever;
-  drop_ended(groups);
-}
-
-/// Counts a window less in the group of an offer, on the first rank, and returns the group.
-[[nodiscard]] std::shared_ptr<window_group> uncounted(const window_group::name& called) {
-  table& groups = known();
-  const std::lock_guard alone(groups.guard);
-  table::row& row = groups.rows.at(called);
-  --row.windows;
-  return row.group;
+  group_table::row& row = groups.rows.at(was.group->called());
+  if (for_ever) groups.close(row);
+  groups.count_out(row);
 }
 
 }  // namespace
 
 std::shared_ptr<window_group> group_that_meets(MPI_Comm whole) {
-  table& groups = known();
+  group_table& groups = known_groups();
   const std::lock_guard alone(groups.guard);
-  const table::row* const row = row_of(groups, whole);
+  const group_table::row* const row = groups.row_of(whole);
   return row != nullptr && row->group->meets_in_memory() ? row->group : nullptr;
 }
 
-std::unique_ptr<window> take_spare(const window_group& of) {
-  table& groups = known();
+owned_window take_spare(const window_group& of) {
+  group_table& groups = known_groups();
   const std::lock_guard alone(groups.guard);
-  table::row& row = groups.rows.at(of.called());
+  group_table::row& row = groups.rows.at(of.called());
   if (row.spare_count == 0) return nullptr;
-  ++row.windows;
+  groups.count_in(row);
   return std::move(row.spares[--row.spare_count]);
+}
+
+bool keep_spare(const window_group& of, owned_window& was) {
+  group_table& groups = known_groups();
+  const std::lock_guard alone(groups.guard);
+  group_table::row& row = groups.rows.at(of.called());
+  if (row.spare_count == group_table::most_spares) return false;
+  row.spares[row.spare_count++] = std::move(was);
+  groups.count_out(row);
+  return true;
 }
 
 window_offer offer_for(MPI_Comm whole, MPI_Info info) {
   std::shared_ptr<window_group> group;
   {
-    table& groups = known();
+    group_table& groups = known_groups();
     const std::lock_guard alone(groups.guard);
-    table::row* const row = row_of(groups, whole);
+    group_table::row* const row = groups.row_of(whole);
     if (row == nullptr || row->group->ends_together()) return {};
-    ++row->windows;
+    groups.count_in(*row);
     group = row->group;
   }
   window_offer made{.called = group->called()};
   const std::string why_not = fault_in([&] {
     const scheme_name wanted = wanted_scheme(info, *group);
     made.scheme = scheme_message(wanted);
-    made.at = group->reserve_in_segments(window::words(wanted, *group));
+    made.at = group->reserve_in_segments(words_of_window(wanted, *group));
   });
   made.is_one = why_not.empty() && made.at.tag >= 0 && group->has_segment(made.at) ? 1 : 0;
   if (made.is_one != 0) return made;
@@ -272,7 +212,13 @@ window_offer offer_for(MPI_Comm whole, MPI_Info info) {
   return {};
 }
 
-void withdraw(const window_offer& offer) { uncounted(offer.called)->give_back(offer.at); }
+void withdraw(const window_offer& offer) {
+  group_table& groups = known_groups();
+  const std::lock_guard alone(groups.guard);
+  group_table::row& row = groups.rows.at(offer.called);
+  row.group->give_back(offer.at);
+  groups.count_out(row);
+}
 
 window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info) {
   const bool is_first = communicator::borrowed(whole).rank() == 0;
@@ -314,12 +260,12 @@ window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common) 
 }
 
 void leave(window_grant was) {
-  table& groups = known();
+  group_table& groups = known_groups();
   const std::shared_ptr<window_group> group = std::move(was.group);
   if (!group->ends_together()) {
     group->give_back(was.at);
     const std::lock_guard alone(groups.guard);
-    return count_one_less(groups, groups.rows.at(group->called()));
+    return groups.count_out(groups.rows.at(group->called()));
   }
   // The first rank's word that the group has no window left, and how many groups are idle
   // on some rank: all decide alike.
@@ -328,12 +274,7 @@ void leave(window_grant was) {
     const std::lock_guard alone(groups.guard);
     // Not there if other windows' threads have ended it: the last one as the first rank saw it.
     const auto found = groups.rows.find(group->called());
-    if (found != groups.rows.end()) {
-      --found->second.windows;
-      // No window joins it until it is decided.
-      found->second.may_end = group->is_first_rank() && found->second.windows == 0;
-      seen[0] = found->second.may_end ? 1 : 0;
-    }
+    if (found != groups.rows.end()) seen[0] = groups.begin_to_end(found->second) ? 1 : 0;
     seen[1] = groups.idle();
   }
   group->combine(was.at, seen.data(), 2, MPI_UINT64_T, MPI_MAX);
@@ -342,29 +283,13 @@ void leave(window_grant was) {
   const std::lock_guard alone(groups.guard);
   const auto found = groups.rows.find(group->called());
   if (found == groups.rows.end()) return;
-  found->second.may_end = false;
-  if (seen[1] <= most_idle) return;
-  groups.rows.erase(found);  // `group` is the last but one owner, and its end is collective
-}
-
-void leave(std::unique_ptr<window> was) {
-  if (was->can_be_used_again()) {
-    table& groups = known();
-    const std::lock_guard alone(groups.guard);
-    table::row& row = groups.rows.at(was->grant().group->called());
-    if (row.spare_count < most_spares) {
-      row.spares[row.spare_count++] = std::move(was);
-      return count_one_less(groups, row);
-    }
-  }
-  window_grant grant = was->grant();
-  was.reset();
-  leave(std::move(grant));
+  if (seen[1] <= group_table::most_idle) return groups.stay(found->second);
+  groups.end(group->called());  // `group` is its last owner
 }
 
 // In the order of their names, so that two ranks that share several end them in the same order.
 void end_idle_groups() {
-  table& groups = known();
+  group_table& groups = known_groups();
   std::vector<std::shared_ptr<window_group>> idle;
   {
     const std::lock_guard alone(groups.guard);

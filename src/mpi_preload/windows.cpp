@@ -30,7 +30,7 @@ using mpi::detail::communicator;
 struct list {
   std::shared_mutex guard;
   // The entry is null for a window that is being made, and for one that is left to MPI.
-  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
+  std::unordered_map<MPI_Win, owned_window> windows;
   using entry = decltype(windows)::node_type;
 };
 list& all() {
@@ -172,8 +172,8 @@ void make_room(MPI_Win win) {
 /// The locks of a window that these ranks have freed, for this one. Nothing has to be made nor to
 /// become zero for it: all locks are free, and go on from where they are. Null if they are not
 /// wanted, or if some rank lacks them. Throws nothing. Collective.
-[[nodiscard]] std::unique_ptr<window> used_again(window_group& known, MPI_Win win, MPI_Info info) {
-  std::unique_ptr<window> spare = take_spare(known);
+[[nodiscard]] owned_window used_again(window_group& known, MPI_Win win, MPI_Info info) {
+  owned_window spare = take_spare(known);
   bool can = spare != nullptr;
   if (can) {
     const std::string why_not = fault_in([&] {
@@ -196,6 +196,14 @@ void make_room(MPI_Win win) {
   return nullptr;
 }
 
+/// Gives back the locks of a window that has ended, as a spare if they can be used again.
+void give_back(owned_window was) {
+  window_grant grant = was->grant();
+  if (was->can_be_used_again() && keep_spare(*grant.group, was)) return;
+  was.reset();
+  leave(std::move(grant));
+}
+
 /// Throws on all ranks if there is a fault on some rank. Collective.
 void agree(const common_ground& ground, const communicator& group, const std::string& why) {
   if (ground.meets != nullptr && ground.meets->holds_on_all(why.empty())) return;
@@ -203,18 +211,18 @@ void agree(const common_ground& ground, const communicator& group, const std::st
 }
 
 /// Makes the locks of a window. Fails on all ranks alike. Collective.
-[[nodiscard]] std::unique_ptr<window> made(MPI_Win win, const communicator& group, MPI_Info info,
-                                           const common_ground& ground) {
+[[nodiscard]] owned_window made(MPI_Win win, const communicator& group, MPI_Info info,
+                                const common_ground& ground) {
   const bool is_offered = ground.offer.is_one != 0;
   window_grant grant = is_offered ? accept(ground.offer, group.get(), info)
                                   : join(group.get(), info, ground.settings);
-  std::unique_ptr<window> one;
+  owned_window one;
   std::string why = ground.why_not;
   if (why.empty())
     why = fault_in([&] {
       if (is_offered) grant.group->prepare(grant.at, {}, group.get());
-      one = std::make_unique<window>(win, grant, ground.settings.wanted,
-                                     /*is_usual=*/info == MPI_INFO_NULL);
+      one.reset(new window(win, grant, ground.settings.wanted,
+                           /*is_usual=*/info == MPI_INFO_NULL));
     });
   try {
     // From here on all ranks' words are zero.
@@ -291,7 +299,7 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
-    std::unique_ptr<window> one;
+    owned_window one;
     if (known != nullptr) one = used_again(*known, win, info);
     if (one == nullptr) {
       std::optional<common_ground> ground;
@@ -345,7 +353,7 @@ int freed(MPI_Win* win) {
   const work drop_in;
   keep_for_the_end(ours->summary());
   ours->end();
-  leave(std::move(entry.mapped()));
+  give_back(std::move(entry.mapped()));
   return done.code;
 }
 
