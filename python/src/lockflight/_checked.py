@@ -54,8 +54,9 @@ def checked_mode(mode: Any) -> int:
 
 
 def checked_on_owner_died(given: Any) -> str:
-    if given not in ("tell", "raise"):
-        raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
+    accepted = "'tell', 'raise'"
+    if checked_text("on_owner_died", given, accepted) not in ("tell", "raise"):
+        raise ValueError(f"on_owner_died {given!r} (accepted: {accepted})")
     return str(given)
 
 
