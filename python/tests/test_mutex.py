@@ -205,8 +205,10 @@ def test_the_domain_of_a_cluster_needs_its_agent():
             Mutex("a", domain=bad)
 
 
+@pytest.mark.parametrize("name", [None, "default"])
 @pytest.mark.parametrize("make", [lockflight.Domain, lambda name: Mutex("a", domain=name)])
-def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make):
+def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make, name):
+    domain = name or domain
     own = lockflight.Domain(domain).path
     lockflight.Domain.remove(domain)
     of_cluster = own.replace(domain, f"etcd:{domain}")
@@ -222,6 +224,7 @@ def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make):
             make(domain)
     finally:
         os.unlink(of_cluster)
+        lockflight.Domain.remove(domain)
 
 
 def test_all_who_use_a_name_agree_on_its_kind(domain):
