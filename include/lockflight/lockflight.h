@@ -347,7 +347,8 @@ struct lockflight_domain_options {
                         they all exist, a new one takes the place of a lock that nobody uses */
   unsigned mode;     /* 0600: the domain belongs to its user; 0660: it belongs to a group, whose
                         users share it; 0: the mode with which it exists, or 0600 if it does not */
-  const char* group; /* with mode 0660: the group's name or number; NULL: the process's group */
+  const char* group; /* with mode 0660: the group's name or number, such as "staff" or "0"; NULL or
+                        "": the process's group */
 };
 
 /* What lock a name denotes. A field that is NULL has its default, and NULL in place of the options

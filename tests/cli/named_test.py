@@ -406,6 +406,8 @@ BAD = [
     (["run", "--mode", "0600", "--group", "0", "a", "--", "true"], ["--group", "--mode 0660"]),
     (["run", "--mode", "0660", "--group", "no such", "--domain", DOMAIN, "a", "--", "true"],
      ["--group", "'no such'", "name or the number of a group"]),
+    (["run", "--mode", "0660", "--group", str(2**32 - 1), "--domain", DOMAIN, "a", "--", "true"],
+     ["--group", "name or the number of a group"]),
     (["run", "--domain", "a", "--domain", "b", "a", "--", "true"], ["--domain", "more than once"]),
     (["run", "--shred", "a", "--", "true"], ["'--shred'", "nearest: --shared"]),
     (["run", "--domain", "a/b", "a", "--", "true"], ["'a/b'", "a-z"]),

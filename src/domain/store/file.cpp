@@ -176,7 +176,8 @@ void check_options(const domain_options& what) {
     refuse("names " + std::to_string(what.names), "1 to 1048576");
   if (what.mode != 0 && what.mode != 0600 && what.mode != 0660)
     refuse("mode " + mode_text(what.mode), "0600, 0660");
-  if (!what.group.empty() && what.mode != 0660) refuse("group '" + what.group + "'", "mode 0660");
+  if (!what.group.empty() && what.mode != 0660)
+    refuse("group '" + what.group + "'", "only with mode 0660");
 }
 
 // The files that this process maps, until their objects are gone. A fork waits until no thread
