@@ -27,6 +27,8 @@
 #include <stdint.h>
 #include <time.h>
 
+struct timespec; /* of POSIX; <time.h> hides it before C11, where a program does not ask for it */
+
 /* Of a function that will be gone in the next version. */
 #if defined(__GNUC__)
 #define LOCKFLIGHT_DEPRECATED(instead) __attribute__((deprecated(instead)))
