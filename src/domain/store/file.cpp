@@ -266,8 +266,12 @@ domain_file::~domain_file() {
 }
 
 void domain_file::throw_damaged(const std::string& how) const {
-  throw domain_error(domain_error::reason::damaged,
-                     "domain " + where_.name + ": " + where_.path + " " + how);
+  const std::string owner =
+      where_.mode == 0660 ? " --mode 0660 --group " + std::to_string(where_.group) : "";
+  throw domain_error(domain_error::reason::damaged, "domain " + where_.name + ": " + where_.path +
+                                                        " " + how + " ('lockflight domain remove " +
+                                                        where_.name + owner +
+                                                        " --force' removes it)");
 }
 
 void domain_file::throw_removed() const {
