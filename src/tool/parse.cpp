@@ -180,10 +180,11 @@ const std::vector<std::string>& check_values(const option& o,
   return values;
 }
 
-/// How many words may be options: those before "--".
+/// How many words may be options: those before the first "--" after the command's name.
 int own_words(const command* of, int argc, const char* const* argv) {
   if (of == nullptr) return argc;
-  return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+  const auto* const name = std::find(argv, argv + argc, of->name);
+  return static_cast<int>(std::find(name, argv + argc, std::string_view("--")) - argv);
 }
 
 using given_words = std::map<std::string, std::vector<std::string>>;
