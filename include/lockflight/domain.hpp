@@ -175,6 +175,7 @@ struct circle_member {
   lock_user user;
   std::string holds;
   std::string waits_for;
+  lock_user holder;  ///< of the lock `holds`: `user`, or the run that `user` is inside of
 };
 /// Participants that wait for each other; the last one waits for the first.
 using lock_circle = std::vector<circle_member>;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/create.hpp"
 #include "lockflight/rma/cxx20.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -60,7 +61,7 @@ static_assert(sizeof(lock_reference) == sizeof(rma::word));
 template <template <class> class Lock, rma::port Port>
 class lock_table {
  public:
-  using lock_type = Lock<Port>;
+  using lock_type = lock::created<Lock<Port>, Port>;
   using parameters = typename lock_type::parameters;
 
   /// All participants must construct the table at the same point of their layout. This takes no

@@ -27,6 +27,8 @@
 #include <stdint.h>
 #include <time.h>
 
+struct timespec; /* of POSIX; <time.h> hides it before C11, where a program does not ask for it */
+
 /* Of a function that will be gone in the next version. */
 #if defined(__GNUC__)
 #define LOCKFLIGHT_DEPRECATED(instead) __attribute__((deprecated(instead)))
@@ -347,7 +349,8 @@ struct lockflight_domain_options {
                         they all exist, a new one takes the place of a lock that nobody uses */
   unsigned mode;     /* 0600: the domain belongs to its user; 0660: it belongs to a group, whose
                         users share it; 0: the mode with which it exists, or 0600 if it does not */
-  const char* group; /* with mode 0660: the group's name or number; NULL: the process's group */
+  const char* group; /* with mode 0660: the group's name or number, such as "staff" or "0"; NULL or
+                        "": the process's group */
 };
 
 /* What lock a name denotes. A field that is NULL has its default, and NULL in place of the options

@@ -9,6 +9,13 @@
 #include <lockflight/lockflight.h>
 #include <mpi.h>
 
+/* C89 has no `inline`; GCC and Clang have their own word in all standards. */
+#if defined(__GNUC__)
+#define LOCKFLIGHT_INLINE static __inline__
+#else
+#define LOCKFLIGHT_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,8 +32,8 @@ extern "C" {
  *
  * The function is in the header so that no function of the library has a type of one MPI in its
  * interface. */
-static inline int lockflight_join_mpi(MPI_Comm comm, const struct lockflight_config* config,
-                                      lockflight_participant** me) {
+LOCKFLIGHT_INLINE int lockflight_join_mpi(MPI_Comm comm, const struct lockflight_config* config,
+                                          lockflight_participant** me) {
   int initialised = 0;
   MPI_Initialized(&initialised);
   /* Before MPI_Init a communicator cannot be converted; the library returns the error. */

@@ -213,8 +213,7 @@ int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {
     for (const char* const other : options_of_locks)
       if (given.has(other))
-        throw refuse(other, given.one(other).value_or(""),
-                     "with --cluster only --seed, --hours and --seconds");
+        throw refuse(given, other, "with --cluster only --seed, --hours and --seconds");
     return run_cluster_check(given, out);
   }
   if (given.has("--hours")) throw refuse("--hours", *given.one("--hours"), "only with --cluster");

@@ -6,7 +6,8 @@
   const { element, segmented, chip, square } = lf;
   const root = document.documentElement;
   const bench = lf.load();
-  const locks = lf.distinct(bench.runs.map((run) => run.lock));
+  const groups = lf.groups(bench.runs);
+  const read_theme = () => lf.read_theme(groups.flatMap(({ series }) => series));
   const hidden = new Set();  // labels of series; the same in all sections
   const cards = [];
   const drawn = new Set();  // canvases
@@ -62,7 +63,7 @@
   }
 
   function redraw(which) {
-    const theme = lf.read_theme(locks);
+    const theme = read_theme();
     for (const card of cards.filter(which || (() => true))) draw(card, theme);
   }
 
@@ -252,7 +253,7 @@
   // ---- start -------------------------------------------------------------------------------
 
   function repaint_all() {
-    const theme = lf.read_theme(locks);
+    const theme = read_theme();
     for (const one of [...sections, ...cards]) for (const paint of one.repaint) paint(theme);
     redraw();
   }
@@ -260,8 +261,8 @@
   Chart.register(drawn_counter);
 
   const sections = [];
-  const theme = lf.read_theme(locks);
-  lf.groups(bench.runs).forEach((group, i) => sections.push(add_section(group, i, theme)));
+  const theme = read_theme();
+  groups.forEach((group, i) => sections.push(add_section(group, i, theme)));
   add_jump_list();
   set_up_table();
   redraw();

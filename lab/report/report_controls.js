@@ -78,15 +78,15 @@
 
   lf.title_of = (card) => card.querySelector(".titles").innerText.replace(/\s+/g, " ");
 
-  // A chart in a card. `build` makes its data and options of a view; `names` share the colours.
-  lf.add_chart = function (card, { names, type, height, label, build }) {
+  // A chart in a card. `build` makes its data and options of a view; `series` share the colours.
+  lf.add_chart = function (card, { series, type, height, label, build }) {
     const place = card.querySelector(".plot");
     place.style.height = `${height}px`;
     const canvas = lf.element("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", label);
     place.append(canvas);
-    const built = () => build({ theme: lf.read_theme(names) });
+    const built = () => build({ theme: lf.read_theme(series) });
     charts.push({ chart: new Chart(canvas, { type, ...built() }), built });
   };
 

@@ -28,7 +28,8 @@ const lockflight = {};
     "dht-writer": ["Distributed hash table, one writer",
       "Rank 0 writes and releases while all others wait as readers."],
     primitive: ["Operations of the fabric",
-      "Rank 0 repeats one operation on a rank of another node; there is no lock."],
+      "Rank 0 repeats one operation on another rank, of another node if there are several; " +
+      "there is no lock."],
     stencil: ["Stencil without a lock",
       "Each rank waits for its neighbours' flags in each iteration; there is no lock."],
   };
@@ -57,6 +58,7 @@ const lockflight = {};
   // A latency in µs with the unit that keeps the number short.
   lf.duration = function (us) {
     if (us === null || us === undefined) return "–";
+    if (us === 0) return "0";
     if (us >= 999500) return lf.rounded(us / 1e6) + narrow + "s";
     if (us >= 999.5) return lf.rounded(us / 1e3) + narrow + "ms";
     if (us > 0 && us < 0.9995) return lf.rounded(us * 1e3) + narrow + "ns";
@@ -174,11 +176,11 @@ const lockflight = {};
   function series_of_lock(lock, runs, pickers) {
     const fields = variant_fields(runs);
     const values = (run) => fields.map(([name, get]) => [name, get(run) ?? "default"]);
-    return by_key(runs, (run) => JSON.stringify(values(run))).map((variant, index) => {
+    return by_key(runs, (run) => JSON.stringify(values(run))).map((variant) => {
       const same = by_key(variant, (run) => JSON.stringify(pickers.map(({ key }) => run[key])));
-      const one = { lock, variant: index, kind: runs[0].kind, fields: values(variant[0]) };
-      return { ...one,
-        label: lf.label_without(one),
+      const one = { lock, kind: runs[0].kind, fields: values(variant[0]) };
+      const label = lf.label_without(one);
+      return { ...one, label, key: label,
         repeats: Math.max(...same.map((repeated) => repeated.length)),
         runs: same.map(median_run).sort((a, b) => a.procs - b.procs) };
     });

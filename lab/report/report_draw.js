@@ -2,35 +2,40 @@
 "use strict";
 
 (function (lf) {
-  const { text_size, text_width, shortened, end_room } = lf.labels;
+  const { text_size, text_width, short_of, end_room } = lf.labels;
   const shapes = ["circle", "rect", "triangle", "rectRot"];
 
   const own = new Set((document.documentElement.dataset.own || "").split(" "));
   // True for a lock of the project itself, which the page highlights.
   lf.is_own = (lock) => own.has(lock);
 
-  // Colours come from the style sheet, so that light and dark live in one place. The project's own
-  // locks have the first two, where there are any, and the other locks take turns with the rest.
-  // The name at the end of a line, and not its colour, says which lock it is.
-  lf.read_theme = function (locks) {
+  // How many of the colours are those of the project's own series: the others have as large a part of
+  // the colours as of the series.
+  const own_share = (ours, all, colours) =>
+    Math.max(Math.min(ours, 2), Math.min(Math.round(colours * ours / all), colours - 1));
+
+  // Colours come from the style sheet, so that light and dark live in one place. Each series has its
+  // own while there are enough, the project's own series the first ones.
+  lf.read_theme = function (series) {
     const css = getComputedStyle(document.documentElement);
     const read = (name) => css.getPropertyValue(name).trim();
     const palette = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read(`--lock-${n}`));
-    const ours = locks.filter(lf.is_own);
-    const others = locks.filter((lock) => !lf.is_own(lock));
-    const left = ours.length ? palette.slice(2) : palette;
+    const keys_of = (some) => lf.distinct(some.map(({ key }) => key));
+    const ours = keys_of(series.filter(({ lock }) => lf.is_own(lock)));
+    const others = keys_of(series.filter(({ lock }) => !lf.is_own(lock)));
+    const first = ours.length ? own_share(ours.length, ours.length + others.length, palette.length) : 0;
     return {
       ink: read("--ink"), muted: read("--muted"), grid: read("--grid"),
       surface: read("--surface"), plain: read("--plain-bar"), read,
       level: (i) => read(`--level-${Math.min(i + 1, 5)}`),
       style(one) {
         const is_own = lf.is_own(one.lock);
-        const index = (is_own ? ours : others).indexOf(one.lock) + (is_own ? 0 : one.variant);
-        const colours = is_own ? palette.slice(0, 2) : left;
+        const index = (is_own ? ours : others).indexOf(one.key);
+        const colours = is_own ? palette.slice(0, first) : palette.slice(first);
         return {
           is_own,
           color: colours[index % colours.length],
-          shape: shapes[(Math.floor(index / colours.length) + one.variant) % shapes.length],
+          shape: shapes[Math.floor(index / colours.length) % shapes.length],
         };
       },
     };
@@ -144,7 +149,7 @@
   function line(view, one, points) {
     const { color, shape, is_own } = view.theme.style(one);
     return {
-      label: one.label, is_own, data: points, borderColor: color, backgroundColor: color,
+      label: one.label, short: short_of(one), is_own, data: points, borderColor: color, backgroundColor: color,
       pointBackgroundColor: color, pointBorderColor: color, pointStyle: shape,
       borderWidth: is_own ? 3.5 : 1.6, pointRadius: points.length > 24 ? 0 : is_own ? 4 : 2.5,
       pointHoverRadius: 6, order: is_own ? 0 : 1, clip: 8,
@@ -197,7 +202,7 @@
             grid: { display: false, borderColor: view.theme.grid }, stacked: value.stacked,
             ticks: { color: view.theme.ink, autoSkip: false,
               font: ({ index }) => ({ size: 12, weight: owns(rows)[index] ? "bold" : "normal" }),
-              callback: (_, i) => shortened(labels[i]) },
+              callback: (_, i) => short_of(rows[i].one) },
           }),
         },
         {
@@ -223,10 +228,12 @@
     };
   }
 
-  // Bars are named where they stand: the project's own have colours, the others are plain.
+  // Bars are named where they stand: beside those of the project's own locks, which have colours,
+  // the others are plain.
   function bar_style(view, rows) {
-    const colours = rows.map(({ one }) =>
-      (lf.is_own(one.lock) ? view.theme.style(one).color : view.theme.plain));
+    const is_plain = view.group.series.some(({ lock }) => lf.is_own(lock));
+    const colours = rows.map(({ one }) => (is_plain && !lf.is_own(one.lock)
+      ? view.theme.plain : view.theme.style(one).color));
     return { backgroundColor: colours, borderRadius: 3, maxBarThickness: 22 };
   }
 

@@ -29,7 +29,16 @@
     return measured.measureText(text).width;
   }
 
-  const shortened = (label) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
+  // A label that is too long loses its middle: the end of a name or of a value is what differs.
+  lf.shortened = (label, most = 20) => (label.length > most
+    ? `${label.slice(0, Math.ceil(most / 2) - 1)}…${label.slice(-Math.floor(most / 2))}` : label);
+
+  // A series' label beside a chart. The names of its parameters are left out where they do not fit:
+  // the legend has them.
+  function short_of({ lock, label, fields = [] }) {
+    return lf.shortened(label.length > 20 ? [lock, ...fields.map(([, value]) => value)].join(" ")
+      : label);
+  }
 
   // Moves labels apart that would overlap. Labels that touch form a block around the middle of their
   // places, within the chart.
@@ -80,7 +89,7 @@
         ctx.lineTo(area.right + 8, y);
         ctx.lineTo(area.right + 20, at);
         ctx.stroke();
-        write(chart, shortened(set.label), area.right + 24, at,
+        write(chart, set.short, area.right + 24, at,
           { color: options.color, bold: set.is_own });
       }
       ctx.restore();
@@ -89,7 +98,7 @@
 
   // The room that the names at the ends of lines take beside the chart, and above each other.
   const end_room = (sets) =>
-    32 + Math.max(0, ...sets.map(({ label }) => text_width(shortened(label))));
+    32 + Math.max(0, ...sets.map(({ short }) => text_width(short)));
   const line_height = (sets) => Math.max(340, 90 + 18 * sets.length);
 
   // The names of lines that all rise from the bottom to the top: on the lines, each at another
@@ -107,9 +116,8 @@
       ctx.save();
       for (const { meta, set, at } of labels) {
         const above = meta.data.find(({ y }) => y <= at) || meta.data[meta.data.length - 1];
-        const text = shortened(set.label);
-        const x = Math.min(above.x + 7, chart.width - text_width(text) - 4);
-        write(chart, text, x, at, { color: options.color, bold: set.is_own, halo: options.halo });
+        const x = Math.min(above.x + 7, chart.width - text_width(set.short) - 4);
+        write(chart, set.short, x, at, { color: options.color, bold: set.is_own, halo: options.halo });
       }
       ctx.restore();
     },
@@ -131,8 +139,8 @@
           end.x = Math.max(end.x, meta.data[i].x);
           ends.set(dataset.stack, end);
         }
-        for (const { total, x, y } of ends.values()) {
-          write(chart, options.format(total), x + 6, y,
+        for (const [stack, { total, x, y }] of ends) {
+          write(chart, options.format(total, i, stack), x + 6, y,
             { color: options.color, bold: options.own[i] });
         }
       }
@@ -142,5 +150,5 @@
 
   Chart.register(texts, value_labels, end_labels, inner_labels);
 
-  lf.labels = { text_size, write, text_width, shortened, end_room, line_height };
+  lf.labels = { text_size, write, text_width, short_of, end_room, line_height };
 })(lockflight);

@@ -42,7 +42,8 @@
       if (!lines.has(label)) lines.set(label, []);
       lines.get(label).push(one);
     }
-    return [...lines].map(([label, parts]) => ({ ...parts[0], label, parts }));
+    return [...lines].map(([label, parts]) => ({ ...parts[0], label, parts,
+      fields: parts[0].fields.filter(([name]) => name !== x.field) }));
   }
 
   function lines_with(view, x, free, series) {

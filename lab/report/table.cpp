@@ -88,7 +88,8 @@ struct column {
   std::string_view help;
   bool numeric;
   cell (*make)(const json& run);
-  bool is_term = false;  ///< explained below the table too
+  bool is_term = false;     ///< explained below the table too
+  bool is_setting = false;  ///< among the first columns if it differs between runs
 };
 
 const column columns[] = {
@@ -113,7 +114,7 @@ const column columns[] = {
      [](const json& r) { return number_cell(latency(r, "p999"), rounded); }},
     {"Max µs", "Largest latency", true,
      [](const json& r) { return number_cell(latency(r, "max"), rounded); }},
-    {"Net/op", "Network operations and messages for one acquire plus one release, no flushes", true,
+    {"Net/op", "Network operations and messages of what the latency is of, no flushes", true,
      [](const json& r) { return number_cell(network_per_op(r), rounded); }, true},
     {"Jain",
      "Jain's index of fairness: 1 if all ranks did as many operations, 1/ranks if one did all",
@@ -132,16 +133,30 @@ const column columns[] = {
     {"Fabric", "What the operations went over", false,
      [](const json& r) { return text_cell(r.at("fabric")); }},
     {"Machine", "Profile of the simulated machine", false,
-     [](const json& r) { return text_cell(r.at("machine")); }},
+     [](const json& r) { return text_cell(r.at("machine")); }, false, true},
     {"Levels", "Elements per level below the machine", false,
      [](const json& r) { return text_cell(r.at("levels")); }},
     {"Locality", "Fraction of operations on locks of the own node", true,
-     [](const json& r) { return percent_cell(r.at("locality")); }},
+     [](const json& r) { return percent_cell(r.at("locality")); }, false, true},
     {"Settings", "Number of locks, hold time in µs, bytes written", false,
-     [](const json& r) { return text_cell(settings_text(r)); }},
+     [](const json& r) { return text_cell(settings_text(r)); }, false, true},
     {"Parameters", "Parameters of the lock", false,
-     [](const json& r) { return text_cell(params_text(r.at("params"))); }},
+     [](const json& r) { return text_cell(params_text(r.at("params"))); }, false, true},
 };
+
+/// All columns; the settings that differ between the runs of a sweep come before what was measured.
+std::vector<column> columns_for(const json& runs) {
+  std::vector<column> all(std::begin(columns), std::end(columns));
+  const auto differs = [&](const column& c) {
+    return c.is_setting && std::any_of(runs.begin(), runs.end(), [&](const json& run) {
+             return c.make(run).shown != c.make(runs.front()).shown;
+           });
+  };
+  const auto measured =
+      std::find_if(all.begin(), all.end(), [](const column& c) { return c.title == "Ops/s"; });
+  std::stable_partition(measured, all.end(), differs);
+  return all;
+}
 
 /// The workloads, fabrics and machines in the order of the document, in each the runs with the most
 /// ranks first, and among those the one with the highest throughput.
@@ -161,13 +176,13 @@ std::vector<const json*> ordered(const json& runs) {
   return sorted;
 }
 
-std::string table_row(const json& run, bool is_own) {
+std::string table_row(const json& run, const std::vector<column>& shown, bool is_own) {
   const bool broken = run.at("violations").get<double>() > 0;
   std::string out = fmt::format("<tr{}>", broken   ? " class=\"broken\""
                                           : is_own ? " class=\"own\""
                                                    : "");
   bool first = true;
-  for (const column& c : columns) {
+  for (const column& c : shown) {
     const cell made = c.make(run);
     // The lock's name heads its row, for screen readers.
     const std::string_view tag = first ? "th scope=\"row\"" : "td";
@@ -183,7 +198,7 @@ std::string table_row(const json& run, bool is_own) {
 std::string table_head(const json& runs) {
   std::string out = "<tr>";
   const bool has_locks = runs.empty() || std::any_of(runs.begin(), runs.end(), has_lock);
-  for (column c : columns) {
+  for (column c : columns_for(runs)) {
     if (!has_locks && c.title == "Lock") c = {"Measured", "What was run", false, c.make};
     out += fmt::format(
         "<th scope=\"col\" class=\"{}\"><button type=\"button\" title=\"{}\">{}</button></th>",
@@ -194,8 +209,9 @@ std::string table_head(const json& runs) {
 
 std::string table_body(const json& runs, const std::vector<std::string>& own_locks) {
   std::string out;
+  const std::vector<column> shown = columns_for(runs);
   for (const json* const run : ordered(runs))
-    out += table_row(*run, is_in(own_locks, run->at("lock").get<std::string>()));
+    out += table_row(*run, shown, is_in(own_locks, run->at("lock").get<std::string>()));
   return out;
 }
 

@@ -205,6 +205,16 @@ std::vector<card> panels_of(const group& g, const reproduction& page) {
   return cards;
 }
 
+/// "values", "bounds" or both: the paper's numbers of a group's claims with that unit.
+std::string numbers_of_the_paper(const group& g, const std::string& unit) {
+  const auto has = [&](bool bound) {
+    return std::any_of(g.outcomes.begin(), g.outcomes.end(), [&](const outcome* o) {
+      return o->ours && o->of->unit == unit && (o->of->how_close == kind::direction) == bound;
+    });
+  };
+  return !has(true) ? "values" : !has(false) ? "bounds" : "values and bounds";
+}
+
 /// A chart of a group's claims for each of their units.
 std::vector<card> bars_of(const group& g) {
   std::vector<std::string> drawn;
@@ -216,7 +226,7 @@ std::vector<card> bars_of(const group& g) {
     cards.push_back(
         {fmt::format("data-group=\"{}\" data-unit=\"{}\"", escape_html(g.name), escape_html(unit)),
          title_of(g),
-         fmt::format("The paper's values (plain) and ours{}",
+         fmt::format("The paper's {} (plain) and ours{}", numbers_of_the_paper(g, unit),
                      unit == "x" ? ", quotients" : fmt::format(", {}", escape_html(unit))),
          ""});
   }

@@ -36,9 +36,16 @@ std::size_t distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-}  // namespace
+/// The names that begin with what was typed, such as a word of GNU's abbreviated options.
+std::vector<std::string> beginning_with(const std::string& typed,
+                                        const std::vector<std::string>& known) {
+  std::vector<std::string> found;
+  for (const std::string& name : known)
+    if (lower(name).starts_with(lower(typed))) found.push_back(name);
+  return found;
+}
 
-std::string nearest(const std::string& typed, const std::vector<std::string>& known) {
+std::string near_in_letters(const std::string& typed, const std::vector<std::string>& known) {
   // A name that needs as many changes as it has letters has nothing in common with the typed one.
   constexpr std::size_t longest = 100;
   if (typed.empty() || typed.size() > longest) return "";
@@ -51,6 +58,16 @@ std::string nearest(const std::string& typed, const std::vector<std::string>& kn
     best = name;
   }
   return best;
+}
+
+}  // namespace
+
+std::string nearest(const std::string& typed, const std::vector<std::string>& known) {
+  const std::string near = near_in_letters(typed, known);
+  if (typed.empty()) return near;
+  const std::vector<std::string> longer = beginning_with(typed, known);
+  const bool is_one_of_them = std::ranges::find(longer, near) != longer.end();
+  return longer.empty() || (is_one_of_them && longer.size() > 1) ? near : joined(longer, " or ");
 }
 
 std::string accepted_names(const std::string& typed, const std::vector<std::string>& known) {

@@ -6,7 +6,7 @@
 
 namespace lockflight::catalogue {
 
-/// The closest of `known` to the typed name; empty if none is near.
+/// The closest of `known` to the typed name, or those that begin with it; empty if none is near.
 [[nodiscard]] std::string nearest(const std::string& typed, const std::vector<std::string>& known);
 
 /// "(nearest: T_R; accepted: T_DC, T_R)", for errors.

@@ -1,13 +1,12 @@
 #include "cli/domain_name.hpp"
 
 #include <fmt/format.h>
-#include <grp.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/group_number.hpp"
 #include "base/joined.hpp"
-#include "base/number.hpp"
 #include "base/visible_text.hpp"
 #include "tool/usage.hpp"
 
@@ -60,8 +59,7 @@ std::string group_from(const arguments& given, unsigned mode) {
   const auto text = given.one("--group");
   if (!text) return "";
   if (mode != of_group) throw refuse("--group", *text, "only with --mode 0660");
-  if (!read_number<gid_t>(*text) && getgrnam(text->c_str()) == nullptr)
-    throw refuse("--group", *text, "the name or the number of a group");
+  if (!group_number(*text)) throw refuse("--group", *text, accepted_group);
   return *text;
 }
 

@@ -334,7 +334,9 @@ command domain_command() {
             .known = actions()},
            domain_argument("the domain to show or to remove, or that of the lock to forget, as "
                            "--domain"),
-           {.name = "NAME", .what = "the lock to forget", .optional = true}},
+           {.name = "NAME",
+            .what = "the lock to forget; one that begins with '-' comes after '--'",
+            .optional = true}},
           {{.name = "--force",
             .what = "remove the domain though processes use it: those that hold a lock exclude "
                     "nobody who comes later, the others go on in the next domain of the name"},

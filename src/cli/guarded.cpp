@@ -166,11 +166,10 @@ std::optional<enclosing_run> guarded_run::enclosing_run_that_excludes() const {
 }
 
 void guarded_run::refuse_to_wait_for(const enclosing_run& around) {
-  throw tool::refuse(
-      "NAME", around.name,
-      "a lock that no run around this one holds, or --wait-anyway; the run with pid " +
-          std::to_string(around.holder.pid) + " " + use_text(around.holder) +
-          " and waits for this run, which would wait for it");
+  throw tool::refuse("NAME", around.name,
+                     "a lock that no run around this one holds, or --wait-anyway; the run of " +
+                         user_text(around.holder) + " " + use_text(around.holder) +
+                         " and waits for this run, which would wait for it");
 }
 
 /// True if there is time to start COMMAND. In a cluster it is not started just to be ended: if the

@@ -60,9 +60,15 @@ std::string user_text(const lock_user& user) {
 
 std::string circle_text(const lock_circle& circle) {
   std::string text;
-  for (const circle_member& each : circle)
-    text += fmt::format("{}{} holds {} and waits for {}", text.empty() ? "" : "; ",
-                        user_text(each.user), in_quotes(each.holds), in_quotes(each.waits_for));
+  for (const circle_member& each : circle) {
+    const std::string inside =
+        each.holder.pid == each.user.pid && each.holder.slot == each.user.slot
+            ? " and"
+            : ", and inside of it " + user_text(each.user);
+    text += fmt::format("{}{} holds {}{} waits for {}", text.empty() ? "" : "; ",
+                        user_text(each.holder), in_quotes(each.holds), inside,
+                        in_quotes(each.waits_for));
+  }
   return text;
 }
 

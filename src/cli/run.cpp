@@ -31,23 +31,23 @@ constexpr const char* is_a_child =
 /// Refuses options about the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,
                     std::initializer_list<const char*> others) {
-  if (!given.has(option)) return;
   for (const char* const other : others)
-    if (given.has(other))
-      throw refuse(option, given.one(option).value_or(""),
-                   std::string("not together with ") + other);
+    if (given.has(option) && given.has(other))
+      throw refuse(given, option, std::string("not together with ") + other);
 }
 
 std::vector<std::string> names_from(const arguments& given) {
   std::vector<std::string> names = given.all("NAME");
-  if (names.empty()) names.emplace_back();
+  if (names.empty())
+    throw refuse("NAME", "",
+                 "a lock of 1 to 255 bytes before --, or between two -- if it begins with '-'");
   for (const std::string& each : names) check_lock_name("NAME", each);
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     throw refuse("NAME", *twice, "each name once");
   for (const char* const option : {"--units", "--leader", "--every"})
     if (names.size() > 1 && given.has(option))
-      throw refuse(option, given.one(option).value_or(""), "only with one NAME");
+      throw refuse(given, option, "only with one NAME, not with " + joined(names, " and "));
   return names;
 }
 
@@ -209,7 +209,9 @@ command run_command() {
            json_of_bytes},
       .options = with_domain_options(
           {{.name = "NAME",
-            .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
+            .what =
+                "the lock: 1 to 255 bytes without a new line; several names are taken together. "
+                "Names that begin with '-' stand between two '--'",
             .repeats = true},
            {.name = "COMMAND",
             .what = "the command to run and its arguments, after --",
@@ -279,8 +281,8 @@ command run_command() {
                             {"-x", holds_alone},
                             {"-e", holds_alone},
                             {"--exclusive", holds_alone},
-                            {"-c", "-- sh -c 'WORDS'", "WORDS"},
-                            {"--command", "-- sh -c 'WORDS'", "WORDS"},
+                            {"-c", "-- sh -c WORDS", "WORDS"},
+                            {"--command", "-- sh -c WORDS", "WORDS"},
                             {"-o", keeps_with_inherit},
                             {"--close", keeps_with_inherit},
                             {"-u", is_free_at_the_end},

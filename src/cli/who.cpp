@@ -112,7 +112,7 @@ command who_command() {
            "to later holders.",
            json_of_bytes},
       .options = with_domain_options(
-          {{.name = "NAME", .what = "the lock"},
+          {{.name = "NAME", .what = "the lock; one that begins with '-' comes after '--'"},
            domain_argument("the domain of the lock, as --domain")},
           {{.name = "--json", .what = "print one JSON document instead of the table"}}),
       .examples = {{"lockflight who backup", "show who runs the backup now"},

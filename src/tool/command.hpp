@@ -44,7 +44,7 @@ struct glossary {
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-/// The arguments of the command line, by option name.
+/// The arguments of the command line, by option name. The value of a switch is its name.
 class arguments {
  public:
   explicit arguments(std::map<std::string, std::vector<std::string>> given)

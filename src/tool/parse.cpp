@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -64,6 +65,18 @@ std::vector<std::string> visible_options(const command* of) {
   return names;
 }
 
+/// A word as a shell reads it.
+std::string in_shell(const std::string& word) {
+  if (std::ranges::all_of(word, [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("+,-./:=@_").find(static_cast<char>(c)) != std::string_view::npos;
+      }))
+    return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 /// The meaning here of an option of another program, `name`; with its value, if `value` is not
 /// empty. Empty if the command does not know that option.
 option_elsewhere meaning_of(const command& of, const std::string& name, const std::string& value) {
@@ -73,13 +86,13 @@ option_elsewhere meaning_of(const command& of, const std::string& name, const st
   for (const option& own : of.options)  // beside others in one word
     if (own.shorthand == name) found = {name, own.name + ' ' + own.value, own.value};
   if (!found.value.empty() && !value.empty())
-    found.meant.replace(found.meant.rfind(found.value), found.value.size(), value);
+    found.meant.replace(found.meant.rfind(found.value), found.value.size(), in_shell(value));
   return found;
 }
 
 /// The meaning here of a word that has options of another program, such as "--wait=5" and "-nw5".
-/// Empty if one of them is not known.
-std::string meaning_of_word(const command& of, const std::string& word) {
+/// Empty if one of them is not known; a letter of several is then `unknown`.
+std::string meaning_of_word(const command& of, const std::string& word, std::string& unknown) {
   const std::size_t equals = std::min(word.find('='), word.size());
   if (word.starts_with("--") || equals == 2)
     return meaning_of(of, word.substr(0, equals), word.substr(std::min(equals + 1, word.size())))
@@ -88,7 +101,10 @@ std::string meaning_of_word(const command& of, const std::string& word) {
   for (std::size_t i = 1; i < word.size(); ++i) {
     const std::string name{'-', word[i]};
     const option_elsewhere one = meaning_of(of, name, word.substr(i + 1));
-    if (one.meant.empty()) return "";
+    if (one.meant.empty()) {
+      unknown = name;
+      return "";
+    }
     const bool is_last = !one.value.empty() || i + 1 == word.size();
     if (all.empty() && is_last) return one.meant;
     all += fmt::format("{}for {}: {}", all.empty() ? "" : "; ", name, one.meant);
@@ -97,23 +113,31 @@ std::string meaning_of_word(const command& of, const std::string& word) {
   return all;
 }
 
+usage_error one_too_many(const command& of, const std::string& word) {
+  std::string accepted = "options";
+  for (const option& o : of.options)
+    if (o.positional() && o.completes != option::offer::a_command)
+      accepted = fmt::format("one {}, and options", o.name);
+  return refuse("argument", word,
+                fmt::format("{}; 'lockflight {} --help' lists them", accepted, of.name));
+}
+
 /// The error for a word that CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const about& program, const command* of,
                      const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.size() < 2 || word.front() != '-') continue;
+    std::string unknown = word.substr(0, word.find('='));
     if (of != nullptr)
-      if (const std::string meant = meaning_of_word(*of, word); !meant.empty())
+      if (const std::string meant = meaning_of_word(*of, word, unknown); !meant.empty())
         return refuse("option", word, meant);
-    return unknown_name("option", word.substr(0, word.find('=')), visible_options(of));
+    return unknown_name(word.starts_with(unknown + '=') || word == unknown
+                            ? "option"
+                            : fmt::format("in {}, option", shown(word)),
+                        unknown, visible_options(of));
   }
   if (of == nullptr) return unknown_name("command", words.front(), command_names(program));
-  std::string accepted = "options";
-  for (const option& o : of->options)
-    if (o.positional() && o.completes != option::offer::a_command)
-      accepted = fmt::format("one {}, and options", o.name);
-  return refuse("argument", words.front(),
-                fmt::format("{}; 'lockflight {} --help' lists them", accepted, of->name));
+  return one_too_many(*of, words.front());
 }
 
 /// The value of "--name=value" among the words; it was given to a switch.
@@ -156,26 +180,47 @@ const std::vector<std::string>& check_values(const option& o,
   return values;
 }
 
-/// How many words belong to the program: a command that runs another ends where "--" is.
+/// How many words may be options: those before the first "--" after the command's name.
 int own_words(const command* of, int argc, const char* const* argv) {
-  const auto is_a_command = [](const option& o) { return o.completes == option::offer::a_command; };
-  if (of == nullptr || std::ranges::none_of(of->options, is_a_command)) return argc;
-  return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+  if (of == nullptr) return argc;
+  const auto* const name = std::find(argv, argv + argc, of->name);
+  return static_cast<int>(std::find(name, argv + argc, std::string_view("--")) - argv);
+}
+
+using given_words = std::map<std::string, std::vector<std::string>>;
+
+/// Gives words after "--" to the arguments of the command that have none yet. A command that runs
+/// another one gets its own between two "--", and else that one's.
+void add_words(const command& of, std::vector<std::string> words, given_words& to) {
+  for (const option& o : of.options) {
+    if (!o.positional() || words.empty()) continue;
+    if (o.completes == option::offer::a_command) {
+      to[o.name] = std::exchange(words, {});
+      continue;
+    }
+    if (to.contains(o.name)) continue;
+    const bool runs_another = std::ranges::any_of(
+        of.options, [](const option& each) { return each.completes == option::offer::a_command; });
+    const auto mark = std::ranges::find(words, "--");
+    if (runs_another && mark == words.end()) continue;
+    const auto end = runs_another ? mark : o.repeats ? words.end() : words.begin() + 1;
+    to[o.name].assign(words.begin(), end);
+    words.erase(words.begin(), end + (runs_another ? 1 : 0));
+  }
+  if (!words.empty()) throw one_too_many(of, words.front());
 }
 
 arguments collect(const command& of, const std::map<std::string, CLI::Option*>& options,
                   const std::vector<std::string>& other_words) {
-  std::map<std::string, std::vector<std::string>> given;
+  given_words given;
   for (const option& o : of.options) {
-    if (o.completes == option::offer::a_command) {
-      given[o.name] = other_words;
-      continue;
-    }
+    if (o.completes == option::offer::a_command) continue;
     const CLI::Option& found = *options.at(o.name);
     if (found.count() == 0) continue;
     const bool is_switch = o.value.empty() && !o.positional();
-    given[o.name] = is_switch ? std::vector<std::string>{"yes"} : check_values(o, found.results());
+    given[o.name] = is_switch ? std::vector<std::string>{o.name} : check_values(o, found.results());
   }
+  add_words(of, other_words, given);
   return arguments(std::move(given));
 }
 

@@ -14,6 +14,11 @@ usage_error refuse(std::string_view argument, std::string_view value, std::strin
   return usage_error(fmt::format("{} {} (accepted: {})", argument, shown(value), accepted));
 }
 
+usage_error refuse(const arguments& given, const std::string& option, std::string_view accepted) {
+  const std::string value = given.one(option).value_or("");
+  return value == option ? refuse("option", option, accepted) : refuse(option, value, accepted);
+}
+
 usage_error unknown_name(std::string_view argument, const std::string& value,
                          const std::vector<std::string>& known) {
   return usage_error(

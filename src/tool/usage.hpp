@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tool/command.hpp"
+
 namespace lockflight::tool {
 
 /// The program prints what() as one line and exits with 2.
@@ -18,6 +20,10 @@ struct usage_error : std::invalid_argument {
 
 /// "--procs '0' (accepted: …)".
 [[nodiscard]] usage_error refuse(std::string_view argument, std::string_view value,
+                                 std::string_view accepted);
+
+/// The same for an option that was given, with its value or, as a switch, without.
+[[nodiscard]] usage_error refuse(const arguments& given, const std::string& option,
                                  std::string_view accepted);
 
 /// The same for a name that is not one of `known`; says which one is nearest.

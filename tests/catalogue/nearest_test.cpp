@@ -14,6 +14,9 @@ TEST(Nearest, IsWhatWasMeant) {
   EXPECT_EQ(nearest("mcs", known), "d-mcs");
   EXPECT_EQ(nearest("spin-back", known), "spin-backoff");
   EXPECT_EQ(nearest("", known), "");
+  EXPECT_EQ(nearest("--time", {"--mode", "--timeout"}), "--timeout");
+  EXPECT_EQ(nearest("--no", {"--nonblock", "--no-wait-message"}),
+            "--nonblock or --no-wait-message");
   EXPECT_EQ(nearest("x", known), "");
   EXPECT_EQ(nearest("quicksort", known), "");
   EXPECT_EQ(nearest(std::string(1'000'000, 'a'), known), "");

@@ -407,6 +407,8 @@ BAD = [
     (["run", "--mode", "0600", "--group", "0", "a", "--", "true"], ["--group", "--mode 0660"]),
     (["run", "--mode", "0660", "--group", "no such", "--domain", DOMAIN, "a", "--", "true"],
      ["--group", "'no such'", "name or the number of a group"]),
+    (["run", "--mode", "0660", "--group", str(2**32 - 1), "--domain", DOMAIN, "a", "--", "true"],
+     ["--group", "name or the number of a group"]),
     (["run", "--domain", "a", "--domain", "b", "a", "--", "true"], ["--domain", "more than once"]),
     (["run", "--shred", "a", "--", "true"], ["'--shred'", "nearest: --shared"]),
     (["run", "--domain", "a/b", "a", "--", "true"], ["'a/b'", "a-z"]),
@@ -458,7 +460,15 @@ BAD = [
     (["run", "-xn", "a", "--", "true"], ["'-xn'", "for -x: nothing", "for -n: --nonblock)"]),
     (["run", "-sE3", "a", "--", "true"],
      ["'-sE3'", "for -s: --shared; for -E: --conflict-exit-code 3)"]),
-    (["run", "-nz", "a", "--", "true"], ["'-nz'", "accepted: --help, --shared"]),
+    (["run", "-nz", "a", "--", "true"], ["in '-nz', option '-z'", "accepted: --help, --shared"]),
+    (["run", "--command=it's me", "a"], ["accepted: -- sh -c 'it'\\''s me')"]),
+    # Abbreviations, and a word that a switch does not take.
+    (["run", "--non", "a", "--", "true"], ["'--non'", "nearest: --nonblock;"]),
+    (["run", "--time=3", "a", "--", "true"], ["'--time'", "nearest: --timeout;"]),
+    (["run", "--no", "a", "--", "true"], ["'--no'", "nearest: --nonblock or --no-wait-message;"]),
+    (["run", "--leader", "yes", "a", "--", "true"],
+     ["option '--leader'", "only with one NAME, not with a and yes"]),
+    (["who", "--", "-a", "b", "c"], ["argument 'c'", "one DOMAIN"]),
     (["run", "-F", "a", "--", "true"], ["'-F'", "nothing", "until it has ended"]),
     (["run", "--no-fork", "a", "--", "true"], ["'--no-fork'", "nothing", "until it has ended"]),
     (["run", "--unlock", "a", "--", "true"], ["'--unlock'", "nothing", "is free when"]),
@@ -484,6 +494,23 @@ class NoRoom(unittest.TestCase):
         if done.returncode == 77 or "unshare:" in done.stderr:
             skip_visibly(self, "this system mounts nothing")
         self.assertEqual(done.stdout.split(), ["3"] * 4)
+
+
+class NamesThatLookLikeOptions(NamedTest):
+    def test_they_stand_after_two_dashes(self):
+        inside = ('echo "$LOCKFLIGHT_LOCK"; for name in -x --help; do "$1" who --domain "$2" -- $name; '
+                  'done; "$1" who -- -x "$2" > /dev/null')
+        code, out, err = self.run_program("run", "--domain", DOMAIN, "--", "-x", "--help", "--", "sh",
+                                          "-c", inside, "--", str(PROGRAM), DOMAIN)
+        self.assertEqual((code, err), (0, ""))
+        self.assertTrue(out.startswith("--help\n-x\n"), out)
+        self.assertEqual(out.count("holds"), 2, out)
+        self.assertEqual(self.run_well("domain", "forget", DOMAIN, "--", "-x"), "forgot -x\n")
+        self.assertEqual(self.run_well("domain", "forget", "--domain", DOMAIN, "--", "--help"),
+                         "forgot --help\n")
+
+    def test_two_dashes_of_the_command_are_its_own(self):
+        self.assertEqual(self.run_in("echo", "--", "a", "--"), (0, "-- a --\n", ""))
 
 
 class BadInput(NamedTest):

@@ -26,8 +26,8 @@ class Nested(NamedTest):
         code, out, err = found
         self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
         self.assertRegex(err, rf"^lockflight run: NAME '{name}' \(accepted: a lock that no run around "
-                              r"this one holds, or --wait-anyway; the run with pid \d+ (holds|shares) "
-                              r"it and waits for this run, which would wait for it\)\n$")
+                              r"this one holds, or --wait-anyway; the run of [a-z]+ \(pid \d+\) "
+                              r"(holds|shares) it and waits for this run, which would wait for it\)\n$")
 
     def test_it_is_refused_at_once(self):
         for options in ([], ["--timeout", "20"], ["--shared"], ["-E", "9"]):

@@ -119,7 +119,7 @@ class Waiting(NamedTest):
     def test_what_is_refused(self):
         code, _, err = self.run_in("true", options=["--verbose", "--no-wait-message"])
         self.assertEqual((code, err.count("\n")), (2, 1))
-        self.assertIn("--no-wait-message 'yes' (accepted: not together with --verbose", err)
+        self.assertIn("option '--no-wait-message' (accepted: not together with --verbose", err)
 
 
 class OnATerminal(NamedTest):

@@ -35,6 +35,7 @@ constexpr bool is_rw =
 // A copy of a handle would release what the handle holds.
 static_assert(!std::is_copy_constructible_v<lock::created<lock::d_mcs<port>, port>>);
 static_assert(!std::is_move_constructible_v<lock::created<lock::d_mcs<port>, port>>);
+static_assert(!std::is_copy_constructible_v<lock_table<lock::d_mcs, port>::lock_type>);
 static_assert(!std::is_copy_constructible_v<lockflight::mutex<port>>);
 static_assert(!std::is_copy_constructible_v<lockflight::shared_mutex<port>>);
 

@@ -17,22 +17,34 @@ namespace {
 
 mode mode_of(const part& one, mode as) { return as == mode::none ? one.as : as; }
 
-/// Each thread has a handle of its own, so the library does not know that another one holds.
-void refuse_release_elsewhere(const recipe& of) {
-  const auto refused = [&](const char* by) {
-    return domain_error(domain_error::reason::not_held,
-                        "release of lock '" + of.name + "', which " + by);
-  };
+bool is_held_by_a_task(const recipe& of) {
+  return nanobind::cast<bool>(
+      nanobind::module_::import_("lockflight._tasks")
+          .attr("is_held_by_a_task")(of.in.path().c_str(), of.name.c_str()));
+}
+
+/// The holder of a lock that this thread's handle does not hold in the mode of a release, as the
+/// end of a sentence. A handle knows of no other one: the domain and this process's tables do.
+std::string holder_instead(const recipe& of, const named_handle& mine) {
+  if (mine.held() == mode::shared)
+    return "this thread holds as a reader (accepted: release_shared)";
+  if (mine.is_held()) return "this thread holds alone (accepted: release)";
   if (is_held_by_parent(of))
-    throw refused(
-        "the parent of this process held when it forked (accepted: the parent releases it)");
+    return "the parent of this process held when it forked (accepted: the parent releases it)";
+  if (is_held_by_another_object(of))
+    return "this thread holds by another object of that name (accepted: that object releases it)";
+  if (is_held_by_a_task(of))
+    return "a task of this process holds (accepted: the end of its `async with`)";
   const auto users = [&] {
     const others_run meanwhile;
     return of.in.users_of(of.name, nullptr, std::chrono::milliseconds(0));  // of this host
   }();
   if (std::ranges::any_of(users, &is_held_by_this_process))
-    throw refused(
-        "another thread of this process holds (accepted: the thread that acquired releases it)");
+    return "another thread of this process holds (accepted: the thread that acquired releases it)";
+  const auto holder = std::ranges::find_if(
+      users, [](const lock_user& user) { return !user.waits() && !user.dead; });
+  if (holder == users.end()) return "this thread does not hold";
+  return "this thread does not hold, but process " + std::to_string(holder->running_pid());
 }
 
 void release_one(const part& one, mode as) {
@@ -46,8 +58,10 @@ void release_one(const part& one, mode as) {
     const call_in_progress call(*one.of);
     mine.handle->release(as);
   } catch (const domain_error& e) {
-    if (e.why == domain_error::reason::not_held) refuse_release_elsewhere(*one.of);
-    throw;
+    if (e.why != domain_error::reason::not_held) throw;
+    throw domain_error(e.why, std::string("release of ") +
+                                  (one.of->units > 0 ? "semaphore" : "lock") + " '" + one.of->name +
+                                  "', which " + holder_instead(*one.of, *mine.handle));
   }
 }
 

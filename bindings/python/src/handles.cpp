@@ -66,6 +66,14 @@ named_handle* holding_handle(const recipe& of) {
   return found->second.handle.get();
 }
 
+bool is_held_by_another_object(const recipe& of) {
+  return std::ranges::any_of(my_table().entries, [&](const auto& each) {
+    const std::shared_ptr<const recipe> other = each.second.of.lock();
+    return other != nullptr && other.get() != &of && each.second.handle->is_held() &&
+           other->name == of.name && other->in.path() == of.in.path();
+  });
+}
+
 bool is_held_by_parent(const recipe& of) {
   handle_table& mine = my_table();
   return find_hold_of_parent(mine, of) != mine.held_by_parent.end();

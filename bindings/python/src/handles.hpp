@@ -76,6 +76,8 @@ inline entry& my_entry(const std::shared_ptr<const recipe>& of) {
 
 /// This thread's handle, or null if it has none or does not hold with it.
 [[nodiscard]] named_handle* holding_handle(const recipe& of);
+/// True if this thread holds the lock of that name by a handle that was made for another object.
+[[nodiscard]] bool is_held_by_another_object(const recipe& of);
 /// True if this process was forked in the middle of a hold, which is the parent's.
 [[nodiscard]] bool is_held_by_parent(const recipe& of);
 /// The same, which is said once for each hold.

@@ -415,6 +415,8 @@ def test_misuse_is_refused(domain):
                 with pytest.raises(DomainError, match="holds already") as error:
                     await lock.__aenter__()
                 assert error.value.reason == "held"
+            with pytest.raises(DomainError, match="which a task of this process holds"):
+                mutex.release()
             assert await mutex.still_valid_async()
         with pytest.raises(DomainError, match="does not hold") as error:
             await mutex.__aexit__(None, None, None)

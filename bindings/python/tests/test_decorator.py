@@ -1,6 +1,7 @@
 """Locks as decorators, and the errors when a hold crosses threads or forks."""
 
 import asyncio
+import functools
 import os
 import threading
 
@@ -90,14 +91,24 @@ def test_coroutines(domain):
 
 def test_what_is_refused(domain):
     mutex = Mutex("a", domain=domain)
-    with pytest.raises(TypeError, match="a generator, which runs after the call"):
 
-        @mutex
-        def numbers():
+    def numbers():
+        yield 1
+
+    async def numbers_later():
+        yield 1
+
+    class Numbers:
+        def __call__(self):
             yield 1
 
-    with pytest.raises(TypeError, match="accepted: a function"):
-        mutex(7)
+    for late in (numbers, numbers_later, Numbers(), functools.partial(numbers)):
+        with pytest.raises(TypeError, match="whose body runs after the call: a generator"):
+            mutex(late)
+    for other in (7, Numbers, staticmethod(len), property(len)):
+        with pytest.raises(TypeError, match="accepted: a function or an async function"):
+            mutex(other)
+
     @mutex
     def again():
         again()
@@ -105,6 +116,29 @@ def test_what_is_refused(domain):
     with pytest.raises(DomainError) as error:
         again()
     assert error.value.reason == "held" and not mutex.held
+
+
+def test_a_function_that_returns_what_runs_later_is_refused(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def work():
+        pass
+
+    for late in (lambda: (n for n in (1,)), lambda: work()):
+        with pytest.raises(TypeError, match="whose body runs after the call"):
+            mutex(late)()
+        assert not mutex.locked()
+
+
+def test_an_object_with_an_async_call_is_one_coroutine_function(domain):
+    mutex = Mutex("a", domain=domain)
+
+    class Work:
+        async def __call__(self):
+            return mutex.locked()
+
+    assert asyncio.run(mutex(Work())())
+    assert not mutex.locked()
 
 
 @pytest.mark.parametrize("make", [Mutex, lambda name, domain: Semaphore(name, 2, domain)])
@@ -122,7 +156,35 @@ def test_a_release_by_another_thread_says_so(domain, make):
         assert "'a', which another thread of this process holds (accepted: the thread that" in text
         assert lock.held
     reason, text = release()
-    assert reason == "not_held" and "another thread" not in text
+    assert reason == "not_held" and text.endswith("'a', which this thread does not hold")
+
+
+def test_a_release_in_a_program_of_one_thread_blames_no_other_thread(domain):
+    lock, same = (SharedMutex("a", domain=domain) for _ in range(2))
+    with lock:
+        with pytest.raises(DomainError, match=r"holds alone \(accepted: release\)"):
+            lock.release_shared()
+        with pytest.raises(DomainError, match="this thread holds by another object of that name"):
+            same.release()
+    with lock.shared(), pytest.raises(DomainError, match=r"as a reader \(accepted: release_shared\)"):
+        lock.release()
+
+
+def test_a_release_of_what_another_process_holds_names_it(domain):
+    mutex = Mutex("a", domain=domain)
+    held, end = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(end[1])  # else its read would not end with the parent
+        with mutex:
+            os.write(held[1], b"1")
+            os.read(end[0], 1)
+        os._exit(0)
+    os.read(held[0], 1)
+    with pytest.raises(DomainError, match=f"does not hold, but process {child}$"):
+        mutex.release()
+    os.close(end[1])
+    os.waitpid(child, 0)
 
 
 def test_a_release_by_a_child_says_so(domain):

@@ -175,10 +175,14 @@ def test_other_arguments_that_are_refused(domain):
         lockflight.Domain(domain, mode=0o777)
     with pytest.raises(TypeError, match="mode '600'"):
         lockflight.Domain.remove(domain, mode="600")
-    with pytest.raises(TypeError, match="group 7"):
-        lockflight.Domain(domain, group=7)
-    with pytest.raises(ValueError, match="no such group"):
-        lockflight.Domain(domain, mode=0o660, group="no such group")
+    with pytest.raises(TypeError, match="group 7.5 .accepted: the name or the number of a group"):
+        lockflight.Domain(domain, group=7.5)
+    for group in (0, "0"):
+        with pytest.raises(ValueError, match="group '0' .accepted: only with mode 0660"):
+            lockflight.Domain(domain, group=group)
+    for group in ("no such group", -1, 2**32 - 1):
+        with pytest.raises(ValueError, match=f"group '{group}' .accepted: the name or the number"):
+            lockflight.Domain(domain, mode=0o660, group=group)
     with pytest.raises(TypeError, match="slots 1.5"):
         lockflight.Domain(domain, slots=1.5)
 
@@ -205,8 +209,10 @@ def test_the_domain_of_a_cluster_needs_its_agent():
             Mutex("a", domain=bad)
 
 
+@pytest.mark.parametrize("name", [None, "default"])
 @pytest.mark.parametrize("make", [lockflight.Domain, lambda name: Mutex("a", domain=name)])
-def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make):
+def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make, name):
+    domain = name or domain
     own = lockflight.Domain(domain).path
     lockflight.Domain.remove(domain)
     of_cluster = own.replace(domain, f"etcd:{domain}")
@@ -222,6 +228,7 @@ def test_a_domain_beside_that_of_a_cluster_warns_once(domain, make):
             make(domain)
     finally:
         os.unlink(of_cluster)
+        lockflight.Domain.remove(domain)
 
 
 def test_all_who_use_a_name_agree_on_its_kind(domain):
@@ -408,7 +415,7 @@ def test_modes(domain):
         lockflight.Domain(domain, mode=0o660)
     assert lockflight.Domain.remove(domain, mode=0o600) is True
     group = grp.getgrgid(os.getegid()).gr_name
-    for named in ("", group, str(os.getegid())):
+    for named in ("", group, str(os.getegid()), os.getegid()):
         made = lockflight.Domain(domain, mode=0o660, group=named)
         again = pickle.loads(pickle.dumps(made))
         assert made.mode == again.mode == lockflight.Domain(domain).mode == 0o660

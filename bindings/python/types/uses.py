@@ -3,7 +3,7 @@ one that they refuse; they refuse no other one, and the types that assert_type n
 they find. Nothing of this is run."""
 
 import asyncio
-from typing import Any, Callable, Coroutine, List, Optional
+from typing import Any, Callable, Coroutine, Optional
 
 from typing_extensions import assert_type
 
@@ -19,7 +19,7 @@ assert_type(mutex.acquire(timeout=5), bool)
 assert_type(mutex.acquire(False), bool)
 assert_type(mutex.token, int)
 assert_type(gpu.unit, Optional[int])
-assert_type(mutex.users(), List[lockflight.LockUser])
+assert_type(mutex.users(), lockflight.LockUsers)
 assert_type(mutex.domain, lockflight.Domain)
 
 with mutex as held:

@@ -64,14 +64,16 @@ struct totals {
   }
 };
 
-/// From ticks between two readings to microseconds, without the clock's own cost.
+/// From ticks between two readings to microseconds, without the clock's own cost: one reading for
+/// each interval that a recorded time is the sum of. A recorded message is half an interval.
 class converter {
  public:
-  converter(const time_base& clock, workload what) : clock_(clock) {
-    if (what == workload::lb || what == workload::primitive)
-      readings_ = 2 * static_cast<double>(clock.ordered_cost);
-    else
-      readings_ = (times_both_halves(what) ? 2 : 1) * static_cast<double>(clock.cost);
+  converter(const time_base& clock, const run_plan& plan)
+      : clock_(clock),
+        readings_(
+            static_cast<double>(times_in_order(plan.what) ? clock.ordered_cost : clock.cost)) {
+    if (times_both_halves(plan.what)) readings_ *= 2;
+    if (plan.what == workload::primitive && plan.does == operation::message) readings_ /= 2;
   }
   [[nodiscard]] double us(double ticks) const {
     return clock_.us(std::max(0.0, ticks - readings_));
@@ -336,7 +338,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   const std::uint64_t ops = sum->reads + sum->writes;
   const double elapsed_s =
       ops == 0 ? 0 : clock.us(static_cast<double>(sum->ended - sum->begun)) * 1e-6;
-  const converter to(clock, what.plan.what);
+  const converter to(clock, what.plan);
   const bool timed = what.lock->excludes || takes_no_lock(what.plan.what);
 
   json out = request_json(what, fabric);

@@ -58,8 +58,8 @@ const std::vector<workload_row>& workloads() {
        "rank 0 has the lock, writes --bytes and releases, while all others come to read; this is "
        "timed"},
       {"primitive",
-       "no lock: rank 0 does --operation to a rank of another node; of messages half the way there "
-       "and back"},
+       "no lock: rank 0 does --operation to another rank, of another node if there are several; of "
+       "messages half the way there and back"},
       {"stencil",
        "no lock: strips of a grid, whose ranks wait for their neighbours' flags each iteration"},
       {"zipf",

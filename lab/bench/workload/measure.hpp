@@ -34,6 +34,9 @@ constexpr bool times_both_halves(workload w) {
   return w == workload::lb || w == workload::wcsb || w == workload::dht || has_many_locks(w);
 }
 
+/// True if the readings of the clock are ordered with the operations between them.
+constexpr bool times_in_order(workload w) { return w == workload::lb || w == workload::primitive; }
+
 /// dht: the number of keys; the heap holds them all even if they all collide.
 constexpr std::uint64_t dht_keys = 1u << 17;
 constexpr hash_table_shape dht_shape{.table = 1u << 16, .heap = 1u << 17};
@@ -166,7 +169,7 @@ class rank_run {
 
   template <class What>
   [[nodiscard, gnu::always_inline]] std::uint64_t reading(What what) const {
-    return what == workload::lb ? clock_.now_ordered() : clock_.now();
+    return times_in_order(what) ? clock_.now_ordered() : clock_.now();
   }
 
   // ---- the workloads' critical sections ----

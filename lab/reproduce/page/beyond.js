@@ -9,7 +9,8 @@
   const locks = lf.distinct(beyond.map((row) => row.lock));
   const hidden = new Set();
 
-  const series = (lock) => ({ lock, label: lock, variant: 0 });
+  const series_of = (lock) => ({ lock, label: lock, key: lock });
+  const series = locks.map(series_of);
 
   function rows_of(card) {
     return beyond.filter((row) => row.machine === card.dataset.machine &&
@@ -19,7 +20,7 @@
 
   function sets_of(view, rows) {
     return lf.distinct(rows.map((row) => row.lock)).map((lock) => ({
-      ...line(view, series(lock), rows.filter((row) => row.lock === lock)
+      ...line(view, series_of(lock), rows.filter((row) => row.lock === lock)
         .map((row) => ({ x: row.procs, y: row.throughput_ops_s }))),
       hidden: hidden.has(lock),
     }));
@@ -43,7 +44,7 @@
   function draw(card) {
     const rows = rows_of(card);
     if (!rows.length) return;
-    lf.add_chart(card, { names: locks, type: "line",
+    lf.add_chart(card, { series, type: "line",
       height: lf.labels.line_height(locks),
       label: `${lf.title_of(card)}, operations a second over the ranks; the numbers are in the ` +
         "table below",
@@ -55,13 +56,13 @@
 
   const legend = document.getElementById("beyond-legend");
   const chips = [...locks].sort((a, b) => lf.is_own(b) - lf.is_own(a)).map((lock) =>
-    lf.lock_chip(series(lock), lf.read_theme(locks), () => !hidden.has(lock), () => {
+    lf.lock_chip(series_of(lock), lf.read_theme(series), () => !hidden.has(lock), () => {
       if (!hidden.delete(lock)) hidden.add(lock);
       lf.repaint_charts();
     }));
   legend.append(...chips.map(({ button }) => button));
   document.querySelectorAll(".card[data-machine]").forEach(draw);
   lf.charts_are_drawn(() => {
-    for (const { repaint } of chips) repaint(lf.read_theme(locks));
+    for (const { repaint } of chips) repaint(lf.read_theme(series));
   });
 })(lockflight);

@@ -1,5 +1,5 @@
-// The charts of a paper's page: our curves on the axes of each figure, and the paper's values beside
-// ours where the paper has no figure. The tables do not need this script.
+// The charts of a paper's page: our curves on the axes of each figure, and the paper's values and
+// bounds beside ours where the paper has no figure. The tables do not need this script.
 "use strict";
 
 (function (lf) {
@@ -9,8 +9,8 @@
   const rounded = lf.rounded;
 
   // A colour for each name of a curve, the same in all figures.
-  const names = lf.distinct(figures.flatMap((f) => f.curves.map((c) => c.name)));
-  const series = (name) => ({ lock: name, label: name, variant: 0 });
+  const series_of = (name) => ({ lock: name, label: name, key: name });
+  const series = figures.flatMap((f) => f.curves.map((c) => series_of(c.name)));
 
   // ---- figures ----
 
@@ -20,13 +20,13 @@
 
   function curve_sets(view, f) {
     const sets = f.curves.map((c) => ({
-      ...line(view, series(c.name), c.points.map(([x, y]) => ({ x, y }))),
+      ...line(view, series_of(c.name), c.points.map(([x, y]) => ({ x, y }))),
       ...(is_distribution(f) ? { stepped: "before" } : {}),
     }));
     const printed = lf.distinct(f.paper_points.map((p) => p.curve)).map((name) => ({
       label: `${name}, the paper`, showLine: false,
       data: f.paper_points.filter((p) => p.curve === name).map(({ x, y }) => ({ x, y })),
-      borderColor: view.theme.style(series(name)).color, backgroundColor: "transparent",
+      borderColor: view.theme.style(series_of(name)).color, backgroundColor: "transparent",
       pointStyle: "circle", pointRadius: 8, pointHoverRadius: 9, pointBorderWidth: 2.5, clip: 12,
     }));
     return [...sets, ...printed];
@@ -66,7 +66,7 @@
   function draw_figure(card) {
     const f = figures[Number(card.dataset.number)];
     if (!xs_of(f).length) return card.querySelector(".plot").remove();
-    lf.add_chart(card, { names, type: "line", height: 300,
+    lf.add_chart(card, { series, type: "line", height: 300,
       label: `${lf.title_of(card)}: ${f.metric} over ${f.x.label}; ` +
         f.curves.map((c) => c.name).join(", "),
       build: (view) => {
@@ -76,8 +76,6 @@
   }
 
   // ---- claims without a figure ----
-
-  const shortened = (text) => (text.length > 30 ? `${text.slice(0, 29)}…` : text);
 
   function bar_sets(view, rows) {
     const colour = (row) => view.theme.read(row.verdict === "holds" ? "--good"
@@ -90,6 +88,9 @@
     ];
   }
 
+  // The paper's number, with its relation to ours if it is a bound.
+  const theirs = (row) => `${row.relation ? `${row.relation} ` : ""}${rounded(row.paper_value)}`;
+
   function bar_options(view, rows) {
     const values = rows.flatMap((row) => [row.paper_value, row.ours]);
     const logarithmic = spread(values) > 30;
@@ -98,20 +99,21 @@
       logarithmic ? bar_start(values) : {});
     return base_options(
       {
-        value_labels: { format: rounded, color: view.theme.ink, own: [] },
+        value_labels: { color: view.theme.ink, own: [],
+          format: (value, i, stack) => (stack === "paper" ? theirs(rows[i]) : rounded(value)) },
         tooltip: tooltip(view.theme, {
           title: (items) => rows[items[0].dataIndex].id,
           label: (item) => {
             const row = rows[item.dataIndex];
-            const bound = item.datasetIndex === 0 && row.relation ? `${row.relation} ` : "";
-            return ` ${item.dataset.label}: ${bound}${rounded(item.raw)} ${row.unit}`;
+            const number = item.dataset.stack === "paper" ? theirs(row) : rounded(item.raw);
+            return ` ${item.dataset.label}: ${number} ${row.unit}`;
           },
         }),
       },
       { x: value,
         y: axis(view.theme, "", { grid: { display: false, borderColor: view.theme.grid },
           ticks: { color: view.theme.ink, font: { size: 11.5 }, autoSkip: false,
-            callback: (_, i) => shortened(rows[i].id) } }) },
+            callback: (_, i) => lf.shortened(rows[i].id, 30) } }) },
       { indexAxis: "y", interaction: { mode: "index", axis: "y", intersect: false },
         layout: { padding: { right: 44 } } },
     );
@@ -122,9 +124,9 @@
     const rows = claims.filter((row) => row.group === card.dataset.group &&
       row.unit === card.dataset.unit && row.ours !== null)
       .sort((a, b) => (a.verdict === "holds") - (b.verdict === "holds"));
-    lf.add_chart(card, { names, type: "bar", height: 70 + 28 * rows.length,
-      label: rows.map((row) => `${row.id}: paper ${row.relation || ""} ` +
-        `${rounded(row.paper_value)}, ours ${rounded(row.ours)} ${row.unit}`).join("; "),
+    lf.add_chart(card, { series, type: "bar", height: 70 + 28 * rows.length,
+      label: rows.map((row) => `${row.id}: paper ${theirs(row)}, ` +
+        `ours ${rounded(row.ours)} ${row.unit}`).join("; "),
       build: (view) => ({
         data: { labels: rows.map((row) => row.id), datasets: bar_sets(view, rows) },
         options: bar_options(view, rows) }) });

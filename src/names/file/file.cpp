@@ -176,7 +176,8 @@ void check_options(const domain_options& what) {
     refuse("names " + std::to_string(what.names), "1 to 1048576");
   if (what.mode != 0 && what.mode != 0600 && what.mode != 0660)
     refuse("mode " + mode_text(what.mode), "0600, 0660");
-  if (!what.group.empty() && what.mode != 0660) refuse("group '" + what.group + "'", "mode 0660");
+  if (!what.group.empty() && what.mode != 0660)
+    refuse("group '" + what.group + "'", "only with mode 0660");
 }
 
 // The files that this process maps, until their objects are gone. A fork waits until no thread
@@ -265,8 +266,12 @@ domain_file::~domain_file() {
 }
 
 void domain_file::throw_damaged(const std::string& how) const {
-  throw domain_error(domain_error::reason::damaged,
-                     "domain " + where_.name + ": " + where_.path + " " + how);
+  const std::string owner =
+      where_.mode == 0660 ? " --mode 0660 --group " + std::to_string(where_.group) : "";
+  throw domain_error(domain_error::reason::damaged, "domain " + where_.name + ": " + where_.path +
+                                                        " " + how + " ('lockflight domain remove " +
+                                                        where_.name + owner +
+                                                        " --force' removes it)");
 }
 
 void domain_file::throw_removed() const {

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -16,8 +15,8 @@
 #include <optional>
 #include <system_error>
 
+#include "base/group_number.hpp"
 #include "base/joined.hpp"
-#include "base/number.hpp"
 #include "fabric/shm/pause.hpp"
 #include "names/file/byte_lock.hpp"
 #include "names/file/file_system.hpp"
@@ -195,20 +194,16 @@ void check_domain_name(std::string_view name) {
 
 gid_t group_of(const std::string& given) {
   if (given.empty()) return getegid();
-  std::optional<gid_t> number = read_number<gid_t>(given);
-  if (!number) {
-    const group* const entry = getgrnam(given.c_str());
-    if (entry == nullptr)
-      throw domain_error(domain_error::reason::invalid,
-                         "group '" + given.substr(0, 80) + "' (accepted: a group that exists)");
-    number = entry->gr_gid;
-  }
-  const gid_t found = *number;
+  const auto refused = [&](const std::string& accepted) {
+    return domain_error(domain_error::reason::invalid,
+                        "group '" + given.substr(0, 80) + "' (accepted: " + accepted + ")");
+  };
+  const std::optional<gid_t> found = group_number(given);
+  if (!found) throw refused(accepted_group);
   const auto ours = our_groups();
-  if (geteuid() != 0 && std::find(ours.begin(), ours.end(), found) == ours.end())
-    throw domain_error(domain_error::reason::invalid,
-                       "group '" + given.substr(0, 80) + "' (accepted: a group of this user)");
-  return found;
+  if (geteuid() != 0 && std::find(ours.begin(), ours.end(), *found) == ours.end())
+    throw refused(std::string(accepted_group) + " that this user is in");
+  return *found;
 }
 
 std::string folder_of(const domain_place& at) { return at.path.substr(0, at.path.rfind('/')); }

@@ -27,6 +27,7 @@ using key = std::tuple<std::string, int, int>;
 key key_of(const lock_user& user) { return {user.host, user.slot, user.slot < 0 ? user.pid : 0}; }
 
 struct participant {
+  const lock_user* user = nullptr;
   const lock_user* waits = nullptr;         ///< null: it does not wait
   const domain_lock* awaited = nullptr;     ///< the lock that it waits for
   int guards = 0;                           ///< a process; 0: none
@@ -63,6 +64,7 @@ class graph {
   void add(const domain_lock& lock, const lock_user& user) {
     if (user.dead) return;
     participant& one = all_[key_of(user)];
+    one.user = &user;
     one.guards = user.host.empty() ? user.guarded_pid : 0;
     one.is_of_our_namespace = user.host.empty() && !user.has_foreign_pid;
     if (!user.waits()) return;
@@ -118,12 +120,17 @@ class graph {
   /// Runs whose commands wait are left out: their commands stand for them. A circle begins with the
   /// same member at each look.
   static lock_circle as_circle(std::vector<const participant*> members) {
-    std::erase_if(members, [](const participant* each) { return each->waits == nullptr; });
+    const auto waits = [](const participant* each) { return each->waits != nullptr; };
+    std::ranges::rotate(members, std::ranges::find_if(members, waits) + 1);
     lock_circle made;
-    const participant* before = members.back();
+    const participant* before = members.back();   // the waiter before each
+    const participant* holder = members.front();  // of what that one waits for
     for (const participant* each : members) {
-      made.push_back({*each->waits, before->awaited->name, each->awaited->name});
+      if (holder == nullptr) holder = each;
+      if (!waits(each)) continue;
+      made.push_back({*each->waits, before->awaited->name, each->awaited->name, *holder->user});
       before = each;
+      holder = nullptr;
     }
     const auto by_key = [](const circle_member& each) { return key_of(each.user); };
     std::ranges::rotate(made, std::ranges::min_element(made, {}, by_key));

@@ -75,7 +75,7 @@ std::vector<domain_owner> domain::owners_of(std::string_view name) {
 }
 
 std::string domain::warning_before_open(std::string_view name) {
-  if (name == default_domain || detail::is_cluster_name(name)) return "";
+  if (detail::is_cluster_name(name)) return "";
   const std::string of_cluster = std::string(detail::cluster_prefix) + std::string(name);
   if (!owners_of(name).empty() || owners_of(of_cluster).empty()) return "";
   return "makes domain '" + std::string(name) +

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/agent_slots.hpp"
 #include "base/clock.hpp"
 #include "lockflight/lock/robust/record.hpp"
 #include "names/cluster/client/words.hpp"
@@ -30,6 +31,20 @@ std::optional<mode> mode_of(record of) {
   }
 }
 
+/// True for the agent of a cluster's domain, which waits and holds for users of other hosts. The
+/// first slots are its own; of the others it has those that a burst of waits needs.
+bool is_of_agent(const domain_file& file, int slot) {
+  if (!file.is_of_cluster()) return false;
+  const int own = slots_of_agent(static_cast<int>(file.header().slots));
+  if (slot < own) return true;
+  const auto pid_of = [&](int of) { return file.slot(of).pid.load(std::memory_order_relaxed); };
+  for (int its = 0; its < own; ++its)
+    if (file.slot(its).state() == slot_state::living && pid_of(its) == pid_of(slot) &&
+        has_foreign_pid(file, its) == has_foreign_pid(file, slot))
+      return true;
+  return false;
+}
+
 /// Calls `visit(slot, number of the record, record, its mode)` for each use of a lock.
 template <class Visit>
 void for_each_use(const domain_file& file, Visit visit) {
@@ -49,6 +64,7 @@ std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
   const std::int64_t shift_ns = clock_shift_ns();
   const std::uint64_t now = now_ns();
   for_each_use(file, [&](int slot, std::uint32_t k, record of, mode held) {
+    if (is_of_agent(file, slot)) return;
     const domain_slot_page& s = file.slot(slot);
     const bool dead = s.state() == slot_state::dead;
     if (held == mode::none && dead) return;  // nothing is left of it but a slot that a sweep frees

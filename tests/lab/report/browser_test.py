@@ -64,10 +64,33 @@ class Report(Page):
         self.press("[data-chart=throughput] button", "log")
         self.check_layout("equal values")
 
+    def test_the_runs_of_a_sweep_have_labels_and_colours_of_their_own(self):
+        bench = self.only(lambda run: run["workload"] == "ecsb" and run["procs"] == 4
+                          and run["lock"] in ("rma-rw", "flight"))
+        for run in bench["runs"][:]:
+            for value in (10, 1000):
+                bench["runs"].append(copy.deepcopy(run))
+                bench["runs"][-1]["params"]["readers_in_a_row"] = value
+        self.open(bench, CHARTS_PER_GROUP + 1)
+        self.check_layout("a sweep")
+        self.assertEqual(
+            sorted(self.chart("fairness", "chart.scales.y.ticks.map(({ label }) => label)")),
+            [f"{lock} {value}" for lock in ("flight", "rma-rw") for value in (10, 1000, "default")])
+        chips = self.script("return [...document.querySelectorAll('.controls .swatch')]"
+                            ".map((swatch) => swatch.style.background)")
+        self.assertEqual((len(chips), len(set(chips))), (6, 6))
+        own = self.chart("fairness", "chart.data.datasets[0].backgroundColor.filter((_, i) =>"
+                         " chart.data.labels[i].startsWith('flight'))")
+        self.assertEqual(len(set(own)), 3)
+        titles = self.script("return [...document.querySelectorAll('#table thead th')]"
+                             ".map((title) => title.textContent)")
+        self.assertLess(titles.index("Parameters"), titles.index("Ops/s"))
+
     def test_a_workload_without_a_lock_is_called_none(self):
         bench = self.only(lambda run: run["workload"] == "warb" and run["procs"] == 4)
         for name, run in zip(("get", "put", "add"), bench["runs"], strict=False):
             run.update(lock=name, kind="none", workload="primitive", handoffs=[0, 0])
+        bench["runs"][0]["latency_us"]["p50"] = 0.0095
         del bench["runs"][3:]
         self.open(bench, 4)
         self.check_layout("without a lock")
@@ -75,6 +98,8 @@ class Report(Page):
         self.assertIn("3\u00a0operations of the fabric on 4\u00a0ranks", text)
         self.assertIn("No lock was run.", text)
         self.assertIn("One operation", text)
+        self.assertIn("get is the fastest: 9.5\u202fns in the median", text)
+        self.assertIn("another rank, of another node if there are several", text)
         self.assertNotIn("utual exclusion held", text)
         charts = self.script("return document.getElementById('sections').innerText")
         for of_locks in ("acquire", "Fairness", "Longest wait"):

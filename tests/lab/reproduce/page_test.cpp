@@ -99,6 +99,12 @@ TEST_F(Page, AFigureIsAChartWithItsNumbersAndThePapersPoints) {
   EXPECT_EQ(occurrences(text, "data-group=\"figure 3\""), 0u);
 }
 
+TEST_F(Page, ABoundIsNotCalledAValue) {
+  EXPECT_EQ(occurrences(page(), "<p>The paper's bounds (plain) and ours, quotients</p>"), 1u);
+  of_.claims[2].how_close = kind::ratio;
+  EXPECT_EQ(occurrences(page(), "<p>The paper's values (plain) and ours, quotients</p>"), 1u);
+}
+
 TEST_F(Page, MissesAreListedByTheirCause) {
   const std::string text = page();
   EXPECT_NE(text.find("by cause: the model of the machine 1 · no cause known 1"),

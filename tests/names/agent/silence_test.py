@@ -94,6 +94,18 @@ class Hosts(SilenceTest):
             _, out, _, _ = self.said(*words, "--json")
             self.assertEqual(json.loads(out)["silent"], [host])
 
+    def test_the_agent_that_waits_for_another_host_is_not_shown(self):
+        """The agent of the holder's host waits for the holder, so that another host can have the
+        lock."""
+        self.start(self.name, "--", "true")
+
+        def waiters():
+            _, out = self.two.lockflight("who", self.name, IN_DOMAIN, "--json")
+            return [each.get("host") for each in json.loads(out)["waiters"]]
+
+        self.two.wait_until(lambda: "h1" in waiters(), 20, "the waiter on the other host")
+        self.assertEqual(waiters(), ["h1"])
+
     def test_a_host_that_does_not_answer_is_named(self):
         code, out, _, _ = self.said("who", self.name, IN_DOMAIN, "--json")
         self.assertEqual((code, "silent" in json.loads(out)), (0, False))

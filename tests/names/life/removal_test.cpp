@@ -229,7 +229,8 @@ TEST(DomainRemoval, ATruncatedDomainIsRemovedByForce) {
   static_cast<void>(domain::open(own.name()));
   ASSERT_EQ(truncate(own.path().c_str(), 100), 0);
   EXPECT_REFUSED(damaged, "too short", static_cast<void>(domain::open(own.name())));
-  EXPECT_REFUSED(damaged, "too short", domain::remove(own.name()));
+  EXPECT_REFUSED(damaged, "too short ('lockflight domain remove " + own.name() + " --force'",
+                 domain::remove(own.name()));
   EXPECT_TRUE(domain::remove(own.name(), true));
   EXPECT_FALSE(domain::remove(own.name(), true));
 }

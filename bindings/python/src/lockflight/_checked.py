@@ -53,9 +53,17 @@ def checked_mode(mode: Any) -> int:
     return int(mode)
 
 
+def checked_group(group: Any) -> str:
+    """A number is that of a group, 0 too; without one it is the process's, as with the empty text."""
+    if isinstance(group, int) and not isinstance(group, bool):
+        return str(group)
+    return checked_text("group", group, "the name or the number of a group")
+
+
 def checked_on_owner_died(given: Any) -> str:
-    if given not in ("tell", "raise"):
-        raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
+    accepted = "'tell', 'raise'"
+    if checked_text("on_owner_died", given, accepted) not in ("tell", "raise"):
+        raise ValueError(f"on_owner_died {given!r} (accepted: {accepted})")
     return str(given)
 
 

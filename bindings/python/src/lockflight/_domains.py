@@ -11,7 +11,7 @@ import warnings
 import weakref
 
 from . import _communicator, _core
-from ._checked import checked_domain, checked_lock, checked_mode, checked_text, checked_whole
+from ._checked import checked_domain, checked_group, checked_lock, checked_mode, checked_whole
 from ._communicator import Communicator
 
 
@@ -127,8 +127,9 @@ class Domain:
 
     Opens the domain, and creates it if there is none. One that exists keeps its own numbers. `mode`
     is 0o600 for a domain of the user's own, and 0o660 for one that a group shares: `group`, by name
-    or number, or else the process's. With mode 0 it is the domain of that name that there is, and a
-    new one is the user's own. ValueError if it exists with another mode or group.
+    or number, of which 0 is one, or else the process's. With mode 0 it is the domain of that name
+    that there is, and a new one is the user's own. ValueError if it exists with another mode or
+    group.
 
     "etcd:NAME" is the domain of a cluster, whose locks exclude all hosts that are in it. The agent
     of this host makes its file; without one, DomainError with the reason "missing". If NAME is
@@ -142,7 +143,7 @@ class Domain:
         slots: int = _core.default_slots,
         names: int = _core.default_names,
         mode: int = 0,
-        group: str = "",
+        group: Union[str, int] = "",
     ) -> None:
         if warning := _core.warning_before_open(checked_domain(name)):
             warnings.warn(f"lockflight {warning}", stacklevel=_levels_of_the_package())
@@ -151,7 +152,7 @@ class Domain:
             checked_whole("slots", slots, "1 to 4095"),
             checked_whole("names", names, "1 to 1048576"),
             checked_mode(mode),
-            checked_text("group", group, "the name or number of a group"),
+            checked_group(group),
         )
 
     @classmethod

@@ -137,6 +137,9 @@ class TaskHolds:
     def of(self, task: _Task) -> List[Hold]:
         return [hold for hold in self._holds.get(id(task), []) if hold.acquire.is_done]
 
+    def is_held(self) -> bool:
+        return any(hold.acquire.is_done for holds in self._holds.values() for hold in holds)
+
     def hold_of(self, lock: Named) -> Hold:
         """That of the current task."""
         holds = self.of(current())
@@ -278,6 +281,12 @@ def holds_of(path: str, name: str, may_poll: bool) -> TaskHolds:
     of a cluster, where an attempt asks other hosts."""
     with _finding:
         return _known.setdefault((path, name), TaskHolds(may_poll))
+
+
+def is_held_by_a_task(path: str, name: str) -> bool:
+    """Whether a task of this process holds it; the release of another thread asks."""
+    known = _known.get((path, name))
+    return known is not None and known.is_held()
 
 
 def _after_fork() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from types import TracebackType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -112,15 +112,9 @@ class Way(_core.Handle):
     def __call__(self, function: _Function) -> _Function:
         """`@lock` before a function or a coroutine function: each call acquires the lock, and
         releases it at the end. A function that calls itself would wait for itself, which raises
-        DomainError."""
-        if not callable(function):
-            raise TypeError(f"{function!r} under {self!r} (accepted: a function)")
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(
-                f"{function!r} under {self!r}, a generator, which runs after the call (accepted: a "
-                "function that takes the lock inside)"
-            )
-        if inspect.iscoroutinefunction(function):
+        DomainError. Classes, generator functions and what is no function raise TypeError."""
+        _check_decorated(function, self)
+        if _is(inspect.iscoroutinefunction, function):
 
             @functools.wraps(function)
             async def call_async(*arguments: Any, **named: Any) -> Any:
@@ -132,9 +126,37 @@ class Way(_core.Handle):
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             with self:
-                return function(*arguments, **named)
+                result = function(*arguments, **named)
+            if isinstance(result, (CoroutineType, GeneratorType)):
+                result.close()
+            elif not isinstance(result, AsyncGeneratorType):
+                return result
+            raise _runs_later(function, self)
 
         return cast(_Function, call)
+
+
+def _runs_later(function: Any, under: Way) -> TypeError:
+    return TypeError(
+        f"{function!r} under {under!r}, whose body runs after the call: a generator, or a coroutine "
+        "that a plain function returns (accepted: a function or an async function; a generator "
+        "takes the lock inside)"
+    )
+
+
+def _is(what: Callable[[Any], bool], function: Any) -> bool:
+    """Of a function, or of an object that is called as one."""
+    return what(function) or what(getattr(type(function), "__call__", None))
+
+
+def _check_decorated(function: Any, under: Way) -> None:
+    if inspect.isclass(function) or isinstance(function, staticmethod) or not callable(function):
+        raise TypeError(
+            f"{function!r} under {under!r} (accepted: a function or an async function, such as a "
+            "method; below @staticmethod, @classmethod and @property)"
+        )
+    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+        raise _runs_later(function, under)
 
 
 class Acquired(Way):

@@ -1,17 +1,11 @@
 #include "names/agent/host/uses.hpp"
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace lockflight::cluster {
 
 std::vector<domain_lock> uses_here(const domain& in, const std::string& host,
                                    const std::string& name, std::size_t most) {
-  const auto is_told = [](const lock_user& user) {
-    // The agent itself waits for another host.
-    return user.has_foreign_pid || user.pid != getpid();
-  };
   const std::vector<domain_lock> locks = in.locks();
   std::vector<domain_lock> all;
   for (const bool waits : {false, true})
@@ -19,7 +13,7 @@ std::vector<domain_lock> uses_here(const domain& in, const std::string& host,
       if (!name.empty() && lock.name != name) continue;
       domain_lock told{.name = lock.name};
       for (lock_user user : lock.users) {
-        if (user.waits() != waits || !is_told(user) || most == 0) continue;
+        if (user.waits() != waits || most == 0) continue;
         --most;
         user.host = host;
         told.users.push_back(std::move(user));

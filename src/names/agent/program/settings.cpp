@@ -1,7 +1,6 @@
 #include "names/agent/program/settings.hpp"
 
 #include <fmt/format.h>
-#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/number.hpp"
+#include "base/group_number.hpp"
 #include "base/replaced_file.hpp"
 #include "names/agent/link/address.hpp"
 #include "names/file/place.hpp"
@@ -162,9 +161,8 @@ domain_options file_from(const settings& from) {
   domain_options made;
   made.mode = mode_from(from);
   if (const setting* const group = from.find("--group")) {
-    if (made.mode != 0660) throw refuse(group->from, group->text, "with --mode 0660");
-    if (!read_number<gid_t>(group->text) && getgrnam(group->text.c_str()) == nullptr)
-      throw refuse(group->from, group->text, "the name or the number of a group");
+    if (made.mode != 0660) throw refuse(group->from, group->text, "only with --mode 0660");
+    if (!group_number(group->text)) throw refuse(group->from, group->text, accepted_group);
     made.group = group->text;
   }
   if (const setting* const slots = from.find("--slots"))
