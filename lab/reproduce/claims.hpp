@@ -139,7 +139,7 @@ struct built_in_claims {
   std::string_view text;
 };
 
-/// The texts of claims/, by name. Generated (CMakeLists.txt).
+/// The texts of lab/claims/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_claims>& all_built_in_claims();
 
 /// The names of the papers.

@@ -155,7 +155,7 @@ struct built_in_machine {
   std::string_view text;
 };
 
-/// The machines of machines/, by name. Generated (CMakeLists.txt).
+/// The machines of lab/machines/, by name. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<built_in_machine>& built_in_machines();
 
 /// The names of the machines.

@@ -12,7 +12,7 @@ group_table& known_groups() {
   return groups.value;
 }
 
-std::uint64_t group_table::idle() const {
+std::uint64_t group_table::without_windows() const {
   return static_cast<std::uint64_t>(
       std::ranges::count_if(rows, [](const auto& one) { return one.second.windows == 0; }));
 }
@@ -43,7 +43,7 @@ void group_table::drop_ended() {
 
 void group_table::count_out(row& one) {
   if (--one.windows == 0 && !one.group->ends_together() && one.group->is_first_rank() &&
-      idle() > most_idle)
+      without_windows() > most_idle)
     one.group->announce_end();
   drop_ended();
 }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 
-#include "mpi_preload/window_groups.hpp"
+#include "mpi_preload/window_grant.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -20,7 +20,8 @@ struct group_table {
   static constexpr std::uint64_t most_idle = 8;
   static constexpr std::size_t most_spares = 4;
 
-  /// Windows join an open group alone: it is called in_use while it has windows, and else idle.
+  /// Windows join only a group that is open. The picture calls an open group in_use while it has
+  /// windows, and idle otherwise.
   enum class state : std::uint8_t {
     being_made,  ///< by a thread of this process, and by the other ranks
     open,
@@ -39,12 +40,12 @@ struct group_table {
   std::mutex guard;
   std::map<window_group::name, row> rows;
 
-  /// How many have no windows.
-  [[nodiscard]] std::uint64_t idle() const;
+  /// How many groups have no windows, whatever their state.
+  [[nodiscard]] std::uint64_t without_windows() const;
   /// The row of the group that a window of these ranks joins; null if there is none.
   [[nodiscard]] row* row_of(MPI_Comm whole);
 
-  /// absent -> being_made. The row is of the first window.
+  /// absent -> being_made. The row counts the first window.
   void begin(const window_group::name& called) { rows.emplace(called, row{.windows = 1}); }
   /// being_made -> in_use.
   void open(const std::shared_ptr<window_group>& made);
@@ -59,8 +60,9 @@ struct group_table {
   static void close(row& one) { one.is = state::closed; }
   /// idle, closed -> absent. Of groups on this host, of which each rank drops its own.
   void drop_ended();
-  /// in_use -> ending. At the first rank of a group that ends together, with its last window: none
-  /// joins it until the ranks have decided. True if it is so.
+  /// in_use -> ending. A window less in a group that ends together. If it was the last one, no
+  /// window joins the group on the first rank until the ranks have decided; then this returns true.
+  /// On the other ranks the group is idle.
   [[nodiscard]] static bool begin_to_end(row& one);
   /// ending -> idle. Few are idle.
   static void stay(row& one) { one.is = state::open; }
@@ -68,7 +70,7 @@ struct group_table {
   void end(const window_group::name& called) { rows.erase(called); }
 };
 
-/// Those of this process. They are never destroyed: after MPI_Finalize no group can end.
+/// The groups of this process. They are never destroyed: after MPI_Finalize no group can end.
 [[nodiscard]] group_table& known_groups();
 
 }  // namespace lockflight::mpi_preload

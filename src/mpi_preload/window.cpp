@@ -10,7 +10,6 @@
 #include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/probes.hpp"
 #include "mpi_preload/threads.hpp"
-#include "mpi_preload/window_groups.hpp"
 #include "mpi_preload/yields.hpp"
 
 namespace lockflight::mpi_preload {

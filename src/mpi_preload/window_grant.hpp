@@ -9,6 +9,8 @@
 
 namespace lockflight::mpi_preload {
 
+class window;
+
 /// The locks of a window, and their place: the same on all ranks.
 struct window_grant {
   std::shared_ptr<window_group> group;
@@ -26,6 +28,13 @@ struct window_offer {
 };
 // An offer is sent as numbers of 64 bits.
 static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
+
+/// Deletes a window, whose type is complete in window.hpp only: the groups keep windows that have
+/// ended, and know nothing else of them.
+struct delete_window {
+  void operator()(window* one) const;
+};
+using owned_window = std::unique_ptr<window, delete_window>;
 
 /// How many words of each rank's segment a window with these locks takes.
 [[nodiscard]] std::uint32_t words_of_window(const scheme_name& scheme, const window_group& group);

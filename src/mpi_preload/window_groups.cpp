@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
@@ -275,7 +276,7 @@ void leave(window_grant was) {
     // Not there if other windows' threads have ended it: the last one as the first rank saw it.
     const auto found = groups.rows.find(group->called());
     if (found != groups.rows.end()) seen[0] = groups.begin_to_end(found->second) ? 1 : 0;
-    seen[1] = groups.idle();
+    seen[1] = groups.without_windows();
   }
   group->combine(was.at, seen.data(), 2, MPI_UINT64_T, MPI_MAX);
   group->give_back(was.at);
@@ -284,7 +285,9 @@ void leave(window_grant was) {
   const auto found = groups.rows.find(group->called());
   if (found == groups.rows.end()) return;
   if (seen[1] <= group_table::most_idle) return groups.stay(found->second);
-  groups.end(group->called());  // `group` is its last owner
+  // `group` is now the last owner: the group ends when the guard is released, since its end is
+  // collective.
+  groups.end(group->called());
 }
 
 // In the order of their names, so that two ranks that share several end them in the same order.

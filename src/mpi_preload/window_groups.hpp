@@ -12,14 +12,6 @@
 
 namespace lockflight::mpi_preload {
 
-class window;
-
-/// Deletes a window, whose type is complete in window.hpp only.
-struct delete_window {
-  void operator()(window* one) const;
-};
-using owned_window = std::unique_ptr<window, delete_window>;
-
 /// The group of `whole`, if its ranks meet in memory; else null.
 [[nodiscard]] std::shared_ptr<window_group> group_that_meets(MPI_Comm whole);
 

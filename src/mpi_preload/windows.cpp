@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -39,7 +40,8 @@ list& all() {
   return those.value;
 }
 
-// Windows that the fabric makes for itself come through the same calls.
+// True while the drop-in works: the windows that its fabric makes come through the same calls of
+// MPI as the program's, and must not get locks themselves.
 thread_local bool at_work = false;
 class work {
  public:
@@ -152,6 +154,9 @@ void make_room(MPI_Win win) {
       .settings = known->settings_in_common(), .offer = {}, .meets = known, .why_not = ""};
   found.why_not = fault_in([&] { make_room(win); });
   if (known->is_first_rank()) found.offer = offer_for(whole, info);
+  // The first rank may have dropped the group just now, with an offer that failed or with a spare
+  // that is not wanted. The other ranks then see that, and do not wait for it here.
+  if (known->is_first_rank() && known->is_at_its_end()) return std::nullopt;
   if (!known->broadcast(found.offer)) return std::nullopt;
   return found;
 }

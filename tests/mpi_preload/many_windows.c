@@ -7,6 +7,8 @@
  *                                   whether the drop-in has it all the same. Where MPI has more
  *                                   than 4,096 communicators the last line is "no limit"
  *        many_windows groups COUNT  so many groups of processes have a window, one after the other
+ *        many_windows refused COUNT  so often the first rank drops a group, as it has many without
+ *                                   windows, while the ranks agree about a window of the group
  *        many_windows locks COUNT   so many are made with locks of different names, some of them
  *                                   open at the same time; each has the lock that its first rank
  *                                   names, and no state of an earlier window's lock
@@ -185,6 +187,45 @@ static void many_groups(int count) {
   }
 }
 
+/* Rank 0 is in more groups without windows than a first rank keeps, but is the first of one alone:
+ * the world. The others are in fewer. A window of the world with a lock that is unknown makes rank
+ * 0 drop the world's group, and has MPI's locks on all ranks. */
+static void refused_with_many_groups(int count) {
+  static const int members[][3] = {{1, 0, -1}, {2, 0, -1}, {3, 0, -1}, {1, 2, 0}, {2, 1, 0},
+                                   {1, 3, 0},  {3, 1, 0},  {2, 3, 0},  {3, 2, 0}};
+  enum { groups = sizeof members / sizeof members[0] };
+  require(ranks == 4, "refused needs four ranks");
+  MPI_Comm of[groups];
+  for (int g = 0; g < groups; ++g) {
+    int place = -1;
+    for (int i = 0; i < 3; ++i)
+      if (members[g][i] == rank) place = i;
+    MPI_Comm_split(MPI_COMM_WORLD, place < 0 ? MPI_UNDEFINED : 0, place, &of[g]);
+  }
+  MPI_Info unknown;
+  MPI_Info_create(&unknown);
+  MPI_Info_set(unknown, "lockflight_lock", "no-such-lock");
+  for (int i = 0; i < count; ++i) {
+    uint64_t* base;
+    MPI_Win win[groups];
+    for (int g = 0; g < groups; ++g)
+      if (of[g] != MPI_COMM_NULL) win[g] = made(of[g], &base);
+    MPI_Win world = made(MPI_COMM_WORLD, &base);
+    require(is_served(world), "a window has MPI's locks");
+    MPI_Win_free(&world);
+    for (int g = 0; g < groups; ++g)
+      if (of[g] != MPI_COMM_NULL) MPI_Win_free(&win[g]);
+    world = made_with(unknown, MPI_COMM_WORLD, &base);
+    require(!is_served(world), "a window has locks of a name that is unknown");
+    add_one(world);
+    require_sum(world, MPI_COMM_WORLD, (uint64_t)ranks);
+    MPI_Win_free(&world);
+  }
+  MPI_Info_free(&unknown);
+  for (int g = 0; g < groups; ++g)
+    if (of[g] != MPI_COMM_NULL) MPI_Comm_free(&of[g]);
+}
+
 static void require_lock(MPI_Win win, const char* name) {
   MPI_Info info;
   char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -246,9 +287,11 @@ int main(int argc, char** argv) {
   const int is_as_asked = strcmp(what, "limit") != 0 || few_communicators_left(count);
   if (strcmp(what, "groups") == 0) many_groups(count);
   if (strcmp(what, "locks") == 0) different_locks(count);
+  if (strcmp(what, "refused") == 0) refused_with_many_groups(count);
   require(strcmp(what, "open") == 0 || strcmp(what, "again") == 0 || strcmp(what, "limit") == 0 ||
-              strcmp(what, "groups") == 0 || strcmp(what, "locks") == 0,
-          "what? (accepted: open, again, limit, groups, locks)");
+              strcmp(what, "groups") == 0 || strcmp(what, "locks") == 0 ||
+              strcmp(what, "refused") == 0,
+          "what? (accepted: open, again, limit, groups, locks, refused)");
   if (rank == 0) fprintf(stderr, "%s %d: %.1f s\n", what, count, MPI_Wtime() - begun);
   /* Before the end: MPICH 4.0 over TCP may hang in MPI_Finalize (docs/mpi.md). */
   if (rank == 0) printf(is_as_asked ? "all holds\n" : "no limit\n");

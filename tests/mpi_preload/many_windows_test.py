@@ -58,6 +58,12 @@ class ManyWindows(unittest.TestCase):
         if LONG:
             self.holds(3, "groups", "100")
 
+    # Four ranks of MPICH on two cores take a second for each window.
+    def test_a_group_that_its_first_rank_drops_meanwhile(self):
+        if IS_MPICH and not LONG:
+            self.skipTest("more ranks than cores: ./dev test --all")
+        self.holds(4, "refused", "20" if LONG else "5")
+
     # The hosts of a group are known from those of the first one.
     def test_groups_that_come_and_go_on_several_nodes(self):
         self.assertNotIn("lockflight:", self.holds(2, "groups", "30", **BETWEEN_NODES))

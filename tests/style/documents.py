@@ -18,6 +18,7 @@ import sys
 
 FOLDERS = ("bindings", "cmake", "docs", "examples", "include", "lab", "packaging", "src", "tests")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".in")
+WITH_COMMENTS = (*SOURCES, ".cmake", ".f90", ".py", ".toml", ".txt")
 
 # ---- links, paths -------------------------------------------------------------------------------
 
@@ -61,6 +62,24 @@ def long_paragraphs(name, text):
         if len(words) > MOST_WORDS:
             yield (f"{name}: a paragraph of {len(words)} words, more than {MOST_WORDS}: "
                    f"'{' '.join(words[:8])} ...'")
+
+
+PATH_IN_COMMENT = re.compile(
+    r"(?<![\w./<\"-])((?:[a-z][\w-]*/)+[a-z][\w.-]*\.(?:hpp|cpp|h|c|py|toml|pml|f90|mutants|cmake|md))\b")
+
+
+def dead_paths(name, text, files):
+    """Paths in comments lead from the root, or from a folder in which the compiler looks, or from the
+    file's own folder or the one above it."""
+    folder = os.path.dirname(name)
+    bases = ("", "src", "include", "include/lockflight", "include/lockflight/lock", "tests", "lab", folder,
+             os.path.dirname(folder))
+    for line in text.splitlines():
+        comment = re.search(r"(?://|# |!|^\s*/?\*)(?!include)(.*)", line)
+        for path in PATH_IN_COMMENT.findall(comment[1]) if comment else []:
+            if not path.startswith("linux/") and not any(
+                    os.path.normpath(os.path.join(base, path)) in files for base in bases):
+                yield f"{name}: a comment names {path}, which does not exist"
 
 
 # ---- pictures -----------------------------------------------------------------------------------
@@ -222,6 +241,8 @@ BROKEN = [
     dead_links("docs/b.md", "![a](a.svg)", FILES),
     dead_links("README.md", "`src/y.hpp`", FILES),
     dead_links("README.md", "`y.hpp`", FILES),
+    dead_paths("src/z.cpp", "int a;  // as in old/x.hpp", FILES),
+    dead_paths("cmake/Z.cmake", "# See src/y.cpp.", FILES),
     unended_tables("a.md", "| a |\n|---|\n| 1 |\nBelow.\n"),
     long_paragraphs("a.md", "Short.\n\n" + "word " * 121),
     long_paragraphs("a.md", "- Short.\n- " + "word " * 120),
@@ -258,6 +279,7 @@ SOUND = [
     not_redrawn("a.svg", DOT + CHAIN + "  d;\n", SVG + "<title>d</title><text>d</text>"),
     dead_links("docs/b.md", "[a](a.md), [r](../README.md#x), [w](https://x.org), `src/x.hpp`, "
                             "`x.hpp`, `src/*.hpp`", FILES),
+    dead_paths("src/a/z.cpp", '#include "old/x.hpp"\n// src/x.hpp, <old/y.h>, see linux/fs.h', FILES),
     unended_tables("a.md", "| a |\n|---|\n| 1 |\n\nBelow.\n\n| b |\n"),
     long_paragraphs("a.md", "word " * 70 + "\n\n" + "word " * 70 + "\n- " + "word " * 70 +
                     "\n| " + "word " * 130 + "\n\n```\n" + "word " * 130 + "\n```\n"),
@@ -299,6 +321,8 @@ def broken_rules(root):
         yield from dead_links(name, text_of(name), files)
         yield from unended_tables(name, text_of(name))
         yield from long_paragraphs(name, text_of(name))
+    for name in sorted(f for f in files if f.endswith(WITH_COMMENTS) and f != "tests/style/documents.py"):
+        yield from dead_paths(name, text_of(name), files)
     for name in sorted(f for f in files if f.endswith(".dot")):
         picture = name.removesuffix(".dot") + ".svg"
         yield from not_redrawn(picture, text_of(name), text_of(picture))

@@ -4,7 +4,7 @@ import time
 
 
 def wait_until(holds, seconds=10):
-    """Whether it became so in that time."""
+    """True if it holds at some moment of that time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

@@ -27,7 +27,7 @@ struct host_findings {
 
 /// The findings that the trials of all networks have.
 struct findings {
-  std::string library;  ///< the library's name and version
+  std::string library;  ///< the name and the version, as the library says them
   int ranks = 0;
   int hosts_count = 0;
   int cores = 0;  ///< of rank 0's host, for this launch

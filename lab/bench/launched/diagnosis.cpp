@@ -6,8 +6,8 @@
 
 namespace lockflight::bench {
 
-std::string ranks_on(const fabric::findings& found, const std::string& host) {
-  return fmt::format("{} on {} {}{}, {} cores on the first", found.ranks, found.hosts_count, host,
+std::string ranks_on(const fabric::findings& found, const std::string& noun) {
+  return fmt::format("{} on {} {}{}, {} cores on the first", found.ranks, found.hosts_count, noun,
                      found.hosts_count == 1 ? "" : "s", found.cores);
 }
 
@@ -18,7 +18,7 @@ std::string microseconds(double value) {
 }
 
 launch::diagnosis diagnosis_of(const fabric::findings& found, bool ordered_posts,
-                               const words_of_network& its) {
+                               const texts_of_network& its) {
   launch::diagnosis made{.hosts = found.hosts,
                          .ordered_posts = ordered_posts,
                          .findings = {{"library", found.library}},

@@ -10,8 +10,8 @@
 
 namespace lockflight::bench {
 
-/// "4 on 2 hosts, 8 cores on the first".
-[[nodiscard]] std::string ranks_on(const fabric::findings& found, const std::string& host);
+/// "4 on 2 hosts, 8 cores on the first"; the noun is "host" or "machine".
+[[nodiscard]] std::string ranks_on(const fabric::findings& found, const std::string& noun);
 
 /// "yes", or the reason why not.
 [[nodiscard]] inline std::string yes_or(bool holds, const char* otherwise) {
@@ -24,15 +24,15 @@ inline constexpr const char* some_were_lost = "no: some were lost";
 /// "12.34 us".
 [[nodiscard]] std::string microseconds(double value);
 
-/// The words of one network in its diagnosis.
-struct words_of_network {
-  std::vector<std::pair<std::string, std::string>> rows{};  ///< after its library's
-  std::string launched_by;                                  ///< starts two ranks
-  std::string own_node_uses;                                ///< for messages, on one host
-  std::string helps_targets{};  ///< beside waiting, where a target that computes delays operations
+/// The texts of one network in its diagnosis.
+struct texts_of_network {
+  std::vector<std::pair<std::string, std::string>> rows{};  ///< come after the library's row
+  std::string launched_by;      ///< names the launcher, or the variables, that start two ranks
+  std::string own_node_uses;    ///< names the network that carries messages among ranks of one host
+  std::string helps_targets{};  ///< says what else than waiting helps a target that computes
 };
 
 [[nodiscard]] launch::diagnosis diagnosis_of(const fabric::findings& found, bool ordered_posts,
-                                             const words_of_network& its);
+                                             const texts_of_network& its);
 
 }  // namespace lockflight::bench

@@ -168,7 +168,7 @@ struct cluster_header {
   std::atomic<std::uint32_t> missed_rings;
   /// The domain's time to live in microseconds, for clients that choose how early they act.
   std::atomic<std::int64_t> time_to_live;
-  /// The numbers of the beats of this host that etcd may have (cluster/core/words.hpp).
+  /// The numbers of the beats of this host that etcd may have (names/cluster/core/words.hpp).
   std::atomic<std::uint64_t> confirmed_beat;
   std::atomic<std::uint64_t> last_beat;
   /// The cluster of this host's agents, and how often it was recovered.

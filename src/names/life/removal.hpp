@@ -1,7 +1,8 @@
 // The end of a domain: its file loses its path, and no thread takes a slot in it any more.
 //
 // Invariants:
-// - Only the owner of the right to remove (store/place.hpp) sets and clears the mark `removal` of
+// - Only the owner of the right to remove (names/file/place.hpp) sets and clears the mark `removal`
+// of
 //   the header. A mark whose owner is gone, while the path is still there, has no meaning.
 // - A thread first takes a slot and then reads whether the domain is being removed; a remover first
 //   marks the domain and then reads the slots. So at least one of them sees the other.

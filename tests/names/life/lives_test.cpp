@@ -1,4 +1,4 @@
-// Who lives, and what decides it: a test for each cell of the table in domain/membership/slots.cpp.
+// Who lives, and what decides it: a test for each cell of the table in names/life/slots.cpp.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 // The questions of this host's programs to its agent, by a socket beside the domain file: one line
-// of text, and lines back (domain/cluster/elsewhere.hpp).
+// of text, and lines back (names/cluster/client/elsewhere.hpp).
 #pragma once
 
 #include <asio/io_context.hpp>
