@@ -19,8 +19,8 @@
 //   leave               1 put to the successor; 1 get + 1 compare-swap if that may give up; 1
 //                       compare-swap if there is none
 //   give up, come back  1 compare-swap
-//   take an entry out   2 gets, 2 compare-swaps, 1 put; if its node came back, at most 1
-//                       compare-swap and 1 put more
+//   take an entry out   2 gets, 1 compare-swap, and 1 put or 1 compare-swap; if its node came back,
+//                       at most 1 compare-swap and 1 put more
 #pragma once
 
 #include <concepts>
