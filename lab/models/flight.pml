@@ -32,6 +32,7 @@
  *   READS_AGAIN=0     a holder passes the top inside its node, also if no rank waits there
  *   TAKES_WHAT_IS_LEFT=0  the last waiter that gives up leaves a word that was passed to it
  *   COMPARES=0        a node passes the turn by a put, though the successor may have given up
+ *   PUTS_BACK=0       a node's entry is taken out though the node has come back
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
  *   TRIES=0           a waiter that has come to the queue's head takes the word for its own
  *   TAKES_OUT=0       a left queue node is made the head
@@ -115,8 +116,7 @@ byte ENTRY[NODES];  /* the entry behind, and how its node waits */
 byte TURN[NODES];   /* where a node waits */
 #define WAIT 1      /* the parity of the last wait that has ended, or was given up */
 #define GIVEN_UP 2
-#define TAKEN_OUT 4 /* the predecessor is at it */
-#define TURN_OF(parity, nodes, v) ((parity) | (v) << 3 | (nodes) << 4)
+#define TURN_OF(parity, nodes, v) ((parity) | (v) << 2 | (nodes) << 3)
 #define LINK(ref, parity, may_give_up) ((ref) | (parity) << 2 | (may_give_up) << 3)
 #define ENTRY_OF(link) ((link) & 3)
 #define WAIT_OF(link) ((link) >> 2 & 1)
@@ -423,7 +423,7 @@ inline agree(other_is_away, own_side) {
 inline wait_for_turn() {
   if
   :: atomic {
-      (TURN[node] ^ turn) & WAIT -> left = TURN[node] >> 4; got = TURN[node] >> 3 & 1
+      (TURN[node] ^ turn) & WAIT -> left = TURN[node] >> 3; got = TURN[node] >> 2 & 1
     }
   :: atomic {
       timed && TURN[node] == turn ->
@@ -436,13 +436,14 @@ inline wait_for_turn() {
 inline enter() {
   atomic { turn = TURN[node]; left = 0 }
 #ifndef KEEPS_PLACE
-  WHEN((turn & (GIVEN_UP | TAKEN_OUT)) == GIVEN_UP,
-    atomic { WHEN(TURN[node] == turn,
-      turn = (turn & ~GIVEN_UP) ^ WAIT; TURN[node] = turn; is_behind = true) });
-  if
-  :: !is_behind && (turn & GIVEN_UP) -> atomic { (TURN[node] & GIVEN_UP) == 0 -> turn = TURN[node] }
-  :: else
-  fi;
+  WHEN(turn & GIVEN_UP,
+    atomic {
+      if
+      :: TURN[node] == turn ->
+        turn = (turn & ~GIVEN_UP) ^ WAIT; TURN[node] = turn; is_behind = true
+      :: else -> turn = TURN[node] /* the predecessor has taken the entry out */
+      fi
+    });
 #endif
   if
   :: is_behind
@@ -455,6 +456,18 @@ inline enter() {
   atomic { turn = 0; is_behind = false }
 }
 
+/* Enters the entry `ref` behind ours: its node is back, and waits. `succ` is the link to it. */
+inline put_back() {
+  atomic { turn = ENTRY[node] }
+  if
+  :: turn != NIL
+  :: atomic { turn == NIL && TAIL == REF(node) -> TAIL = ref }
+  :: turn == NIL && TAIL != REF(node) -> atomic { ENTRY[node] != NIL -> turn = ENTRY[node] }
+  fi;
+  WHEN(turn != NIL, ENTRY[AT(ref)] = turn);
+  ENTRY[node] = succ
+}
+
 /* An entry behind ours that its node has left. What is behind that comes behind ours. */
 inline take_out_entry() {
   if
@@ -465,7 +478,14 @@ inline take_out_entry() {
   WHEN(ENTRY[AT(ref)] != NIL,
     atomic { turn = ENTRY[AT(ref)]; ENTRY[AT(ref)] = NIL }
     ENTRY[node] = turn);
+#ifndef PUTS_BACK
+  if
+  :: atomic { TURN[AT(ref)] & GIVEN_UP -> TURN[AT(ref)] = WAIT_OF(succ) }
+  :: !(TURN[AT(ref)] & GIVEN_UP) -> put_back()
+  fi
+#else
   TURN[AT(ref)] = WAIT_OF(succ)
+#endif
 }
 
 #ifndef REMOTE_BUDGETS
@@ -489,8 +509,7 @@ inline leave(keeps, v) {
     if
 #ifndef COMPARES
     :: atomic { !(TURN[AT(ref)] & GIVEN_UP) -> TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
-    :: atomic { TURN[AT(ref)] & GIVEN_UP -> TURN[AT(ref)] = TURN[AT(ref)] | TAKEN_OUT }
-      take_out_entry()
+    :: TURN[AT(ref)] & GIVEN_UP -> take_out_entry()
 #else
     :: atomic { TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
 #endif

@@ -127,6 +127,34 @@ TEST(rma_rw_counts, writer_after_readers) {
   });
 }
 
+// T_L,1 = 2: of three writers in a row, the first hands the lock over, and the second gives it to
+// the readers (C adds).
+TEST(rma_rw_counts, every_second_writer_gives_the_lock_to_the_readers) {
+  on_every_rank(topology::flat(3), [](counted_participant& me) {
+    rma::barrier all(me);
+    rma_rw l(me, parameters{.t_l = {2, 0, 0, 0}});
+    const auto waiting = me.cells().take<rma::plain_cell>(1);  // the last rank that waits
+    if (me.rank() == 0) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() > 0) {
+      watch(me, waiting, rma::equals(static_cast<rma::word>(me.rank() - 1)));
+      hooks(me).before_await = [&] {
+        rma::put_now(uncounted(me), waiting, static_cast<rma::word>(me.rank()));
+      };
+      l.lock.lock();
+      hooks(me).before_await = nullptr;
+    } else {
+      watch(me, waiting, rma::equals(2));
+    }
+    operation_counts release{.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1};
+    if (me.rank() == 1) release.add = 3, release.flush = 2, release.loopback = 4;
+    if (me.rank() < 2)
+      costs(me, "unlock with a successor", release, [&] { l.lock.unlock(); });
+    else
+      l.lock.unlock();
+  });
+}
+
 // ---- at T_R, by one rank: a second handle is a second holder of its own ----
 
 TEST(rma_rw_counts, reader_that_resets_its_counter) {

@@ -11,11 +11,8 @@
 //
 // Order: first come, first served among nodes and inside a node, except that arrivals may barge and
 // that budgets limit how often a node, or the other nodes, are served in a row.
-// Fairness bound: most_overtaken, from the moment at which the waiter or its node is in its queue.
-// If a waiter gives up at the head of the leaders' queue while the home's node has the lock, its
-// node loses its place in that queue. If a waiter comes back while a predecessor removes the entry
-// that the waiter's node has left in the leaders' queue, the node enters the queue when the removal
-// is over, behind all nodes that came before that moment. Network operations:
+// Fairness bound: most_overtaken. If a waiter gives up at the head of the leaders' queue while the
+// home's node has the lock, its node loses its place in that queue. Network operations:
 //   on the home's node, and inside any node   none
 //   from elsewhere, free                      1 swap + 1 get, in one round trip where posts are
 //                                             ordered; release 1 compare-swap

@@ -357,8 +357,10 @@ void engine::resume(rank_t f) {
 void engine::take(step s) {
   if (world_.all.about_to_begin[s.fiber]) begin(s.fiber);
   resumed_ = -1;
+  const stage before = world_.all.where[s.fiber];
   carry_out(s);
   memory_->settle();
+  check_loop(s.fiber, before);
   fences_at_once_ = 0;
   while (resumed_ == s.fiber && state(s.fiber).next == action::fence &&
          memory_->fence_is_private(s.fiber)) {

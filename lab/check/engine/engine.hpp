@@ -284,6 +284,7 @@ class engine final : private rma::assertion_listener {
   void fail(std::string property, std::string detail);
 
  private:
+  void check_loop(rank_t f, stage before);
   /// The participant that runs stands still for good: it may be in a function that throws nothing.
   void violated(const char* what, const std::source_location& where) override;
 

@@ -99,6 +99,20 @@ void engine::released(rank_t me) {
 
 void engine::give_up_acquire(rank_t me) { released(me); }
 
+// Every loop that retries contains a pause (C19). A participant in a loop without one would have
+// more and more states, as its history grows.
+void engine::check_loop(rank_t f, stage before) {
+  constexpr std::uint16_t most_in_a_row = 1'000;  // longer than any acquire, release or repair
+  shared_state& all = world_.all;
+  const bool goes_on = all.last == f && all.where[static_cast<std::size_t>(f)] == before &&
+                       state(f).next != action::pause;
+  all.last = static_cast<std::uint8_t>(f);
+  all.in_a_row = goes_on ? static_cast<std::uint16_t>(all.in_a_row + 1) : std::uint16_t{0};
+  if (all.in_a_row == most_in_a_row)
+    fail("livelock", "rank " + std::to_string(f) + " takes " + std::to_string(most_in_a_row) +
+                         " steps in a row without a pause");
+}
+
 // A death has two steps: the participant dies, and then its death becomes known. deaths() may count
 // the death a little later than is_dead reports it (C45).
 void engine::die(rank_t f) {

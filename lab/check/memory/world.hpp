@@ -174,6 +174,8 @@ struct shared_state {
   std::uint8_t stopped = 0;       ///< bit f: f has stopped, and lives
   std::uint8_t stops = 0;         ///< so many have stopped, also those that have died since
   std::uint8_t tries = 0;         ///< bit f: the acquire that f is in ends in any case
+  std::uint8_t last = 0;          ///< the participant of the last step …
+  std::uint16_t in_a_row = 0;     ///< … and its steps in a row, without a pause, in one stage
   std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on …
   std::uint8_t late = 0;     ///< … and while nothing else could happen
   bool holder_died = false;  ///< since the last mark_consistent

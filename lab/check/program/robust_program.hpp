@@ -103,9 +103,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     if ((lost.in_use | lost.abandoned) != 0)
       e.fail("lost queue node", base::text_of_nodes(rank, lost.in_use | lost.abandoned));
     if (p.rendezvous() != rank) return;
+    if (abandons()) free_places(e, p, lock);
     play(e, rank, lock, part::writer);
     if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
-    if (abandons()) free_places(e, p, lock);
   }
 
  private:

@@ -272,16 +272,6 @@ TEST(search, another_bound_on_overtaking_than_the_locks) {
   EXPECT_THROW(static_cast<void>(run(r)), bad_request);
 }
 
-// The checker counts a waiter's place from its first wait. In flight a participant that comes back
-// may wait until its node's old entry is removed, before its node is in the leaders' queue.
-TEST(search, a_wait_before_the_leaders_queue_of_flight_is_not_bounded) {
-  const report made = replay(
-      "lock=flight;writers=2;timed_writers=1;rounds=0,2,6;levels=3x1;node_level=0;retries=1;off=es;"
-      "set=;steps=bbcccbbrbbbbcccccccbcccccccccccccccccccccccccccccccccccccccccccccc");
-  ASSERT_TRUE(made.found.broken);
-  EXPECT_EQ(made.found.broken->property, "bounded bypass");
-}
-
 TEST(search, without_the_network_there_are_fewer_states) {
   request r;
   r.lock = "rma-rw";

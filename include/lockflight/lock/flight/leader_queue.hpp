@@ -8,17 +8,19 @@
 // A node waits for its turn at a cell beside its entry (turn_word), so waiting is local. A waiter
 // that gives up leaves its node's entry in the queue and marks that cell. The next participant of
 // the node continues to wait in the same place. If the entry's turn comes before that, the
-// predecessor removes the entry (I6). The predecessor passes a turn by compare-swap if the waiter
-// may give up, and by a put if it may not; the link to the entry says which. A participant that
-// comes back while the predecessor removes the entry waits for that outside the queue: a node has
-// one entry, and the predecessor writes it until then.
+// predecessor removes the entry (I6). If a participant comes back while the predecessor removes the
+// entry, it does not wait for that: the predecessor finds it at the end, and puts the entry back
+// behind its own. A waiter does not touch its node's entry, so only the predecessor writes it then.
+// The predecessor passes a turn by compare-swap if the waiter may give up, and by a put if it may
+// not; the link to the entry says which.
 //
 // Order: first come, first served. Network operations:
 //   enter               1 swap; 1 put more behind another node
 //   leave               1 put to the successor; 1 get + 1 compare-swap if that may give up; 1
 //                       compare-swap if there is none
 //   give up, come back  1 compare-swap
-//   take an entry out   2 gets, 1 compare-swap, 2 puts
+//   take an entry out   2 gets, 1 compare-swap, and 1 put or 1 compare-swap; if its node came back,
+//                       at most 1 compare-swap and 1 put more
 #pragma once
 
 #include <concepts>
@@ -34,11 +36,10 @@ namespace lockflight::lock {
 struct turn_word : rma::packed<turn_word> {
   static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
   static constexpr rma::field left{1, 1};  ///< the waiter gave up; its entry is still in the queue
-  static constexpr rma::field out{2, 1};   ///< and the predecessor is removing it
   static constexpr rma::field nodes{16,
                                     16};  ///< nodes that may follow; 0: agree with the home's node
   static constexpr rma::field value{32, 16};  ///< the handoff value, the user's
-  static_assert(rma::are_disjoint({wait, left, out, nodes, value}));
+  static_assert(rma::are_disjoint({wait, left, nodes, value}));
 };
 
 /// The content of an entry: its successor's entry, and how the successor waits. null_ref if there
@@ -136,20 +137,15 @@ class leader_queue {
   // True if a waiter that gave up has left our node's entry in the queue; its place is ours then
   // (I6). `now` is the value of our turn's cell.
   [[nodiscard]] bool has_a_place(rma::word& now) {
-    turn_word turn = turn_word::from(now);
+    const auto turn = turn_word::from(now);
     if (!turn.has(turn_word::left)) return false;
-    if (!turn.has(turn_word::out)) {
-      // This leader continues that wait.
-      turn = turn.without(turn_word::left).with(turn_word::wait, turn.has(turn_word::wait) ? 0 : 1);
-      const rma::word found = rma::compare_swap_now(port_, turn_, now, turn.bits());
-      if (found == now) {
-        now = turn.bits();
-        return true;
-      }
-    }
-    now = port_.await(turn_,
-                      [](rma::word there) { return !turn_word::from(there).has(turn_word::left); });
-    return false;
+    // This leader continues that wait, unless the predecessor has removed the entry meanwhile.
+    const auto waits =
+        turn.without(turn_word::left).with(turn_word::wait, turn.has(turn_word::wait) ? 0 : 1);
+    const rma::word found = rma::compare_swap_now(port_, turn_, now, waits.bits());
+    const bool is_in = found == now;
+    now = is_in ? waits.bits() : found;
+    return is_in;
   }
 
   // `before` is what the cell held before the predecessor knew of us: our turn may have come since.
@@ -172,20 +168,13 @@ class leader_queue {
   // Returns false if the node has given up; we must remove its entry then.
   [[nodiscard]] bool pass(const entry_link& next, const turn_word& turn) {
     const rma::nic_cell at = turn_of(next.entry);
-    rma::word found = rma::get_now(port_, at);
-    while (true) {
-      const auto there = turn_word::from(found);
-      const bool given_up = there.has(turn_word::left);
-      const auto wanted = given_up ? there.with(turn_word::out) : turn;
-      const rma::word before = rma::compare_swap_now(port_, at, found, wanted.bits());
-      if (before == found) return !given_up;
-      found = before;  // the waiter gave up, or came back
-      port_.pause(0);
-    }
+    const rma::word found = rma::get_now(port_, at);
+    return !turn_word::from(found).has(turn_word::left) &&
+           rma::compare_swap_now(port_, at, found, turn.bits()) == found;
   }
 
   // Removes the entry behind ours, which its node has left. The entry after it becomes our
-  // successor.
+  // successor. If the node has come back meanwhile, its entry stays our successor.
   void take_out(const entry_link& gone) {
     rma::word behind = rma::get_now(port_, gone.entry);
     if (behind == rma::null_ref) {
@@ -199,9 +188,22 @@ class leader_queue {
       rma::put_now(port_, gone.entry, rma::null_ref);
       port_.store(entry_, behind);
     }
-    // The node's own again, once its entry is.
+    // The entry is its node's again, if the node still does not wait.
     const auto ended = turn_word{}.with(turn_word::wait, gone.wait ? 1 : 0);
-    rma::put_now(port_, turn_of(gone.entry), ended.bits());
+    const rma::word left = ended.with(turn_word::left).bits();
+    if (rma::compare_swap_now(port_, turn_of(gone.entry), left, ended.bits()) != left)
+      put_back(gone);
+  }
+
+  // Enters an entry behind ours, ahead of our successor. Its node waits.
+  void put_back(const entry_link& back) {
+    rma::word behind = port_.load(entry_);
+    const rma::word own = rma::to_word(entry_);
+    if (behind == rma::null_ref &&
+        rma::compare_swap_now(port_, tail_, own, rma::to_word(back.entry)) != own)
+      behind = port_.await(entry_, rma::differs_from(rma::null_ref));
+    if (behind != rma::null_ref) rma::put_now(port_, back.entry, behind);
+    port_.store(entry_, back.bits());
   }
 
   Port& port_;

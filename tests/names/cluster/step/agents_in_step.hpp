@@ -174,6 +174,12 @@ class AgentsInStep : public testing::Test {
   }
   /// Somebody deletes a key.
   void delete_key(key_kind kind, member_id id) { (void)etcd_.carry_out({{}, {}, {{kind, id}}}); }
+  /// Somebody deletes a member's key, and a transaction that comes late makes it anew.
+  void make_key_anew(member_id id) {
+    const member_value what = etcd_.now()->find(id)->member->what;
+    delete_key(key_kind::member, id);
+    (void)etcd_.carry_out({{}, {{{key_kind::member, id}, what}}, {}});
+  }
   /// An agent that has the same words, and the same memory, renews.
   void renew_as_twin_of(const host& on) {
     beat_value beat = etcd_.now()->find(on.id)->beat->what;
@@ -191,6 +197,10 @@ class AgentsInStep : public testing::Test {
   [[nodiscard]] bool has_key(member_id id) const {
     const member_keys* const found = etcd_.now()->find(id);
     return found != nullptr && found->member.has_value();
+  }
+  [[nodiscard]] bool has_beat(member_id id) const {
+    const member_keys* const found = etcd_.now()->find(id);
+    return found != nullptr && found->beat.has_value();
   }
 
  private:

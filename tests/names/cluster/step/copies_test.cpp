@@ -60,5 +60,20 @@ TEST_F(AgentsInStep, AnAgentOnACopyEndsIfTheHostHasStartedAnother) {
   EXPECT_GT(at(2).words.deadline(), now());
 }
 
+// The host does not hear the member, so it waits to join, and has a beat and no other key.
+TEST_F(AgentsInStep, AnAgentOnACopyEndsThoughTheHostIsNoMemberYet) {
+  add_first(1);
+  make_unheard(1);
+  const sim::memory before;
+  add(2);
+  pass(second);
+  ASSERT_TRUE(has_beat(2));
+  ASSERT_FALSE(has_key(2));
+  const host& copy = add_copy(2, before);
+  pass(2 * timing().period());
+  EXPECT_EQ(copy.stopped, stop::copied);
+  EXPECT_EQ(at(2).stopped, stop::none);
+}
+
 }  // namespace
 }  // namespace lockflight::cluster::test

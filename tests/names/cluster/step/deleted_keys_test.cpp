@@ -74,5 +74,17 @@ TEST_F(AgentsInStep, AHostWhoseKeyIsDeletedAgainAndAgainIsBackAfterEachDeadline)
   }
 }
 
+// The others may have taken the host off between the two keys.
+TEST_F(AgentsInStep, AHostUsesNoKeyThatWasMadeAnew) {
+  add_first(2);
+  const instant promised = at(2).words.deadline();
+  make_key_anew(2);
+  pass(promised - now() - second / 10);
+  EXPECT_EQ(at(2).words.deadline(), promised);
+  pass(2 * second);
+  EXPECT_EQ(at(2).words.incarnation(), 2);
+  EXPECT_GT(at(2).words.deadline(), now());
+}
+
 }  // namespace
 }  // namespace lockflight::cluster::test

@@ -209,5 +209,27 @@ TEST_F(AgentsInStep, AHostThatIsNoMemberEndsAtOnce) {
   EXPECT_FALSE(has_key(3));
 }
 
+// 2 does not hear 1, and ends before it has joined.
+TEST_F(AgentsInStep, TheBeatOfAHostThatDidNotJoinGoesWithTheNextMemberThatIsTakenOff) {
+  add_first(1);
+  make_unheard(1);
+  add(2);
+  pass(second);
+  ASSERT_TRUE(has_beat(2));
+  lose(2);
+  make_unheard(0);
+  const epoch_number before = epoch().number;
+  pass(2 * timing().ttl);
+  EXPECT_EQ(epoch().number, before) << "a beat is no reason for another epoch";
+  add(3);
+  pass(5 * second);
+  ASSERT_NE(epoch().find(3), nullptr);
+  EXPECT_TRUE(has_beat(2));
+  lose(3);
+  pass(2 * timing().ttl);
+  ASSERT_EQ(epoch().find(3), nullptr);
+  EXPECT_FALSE(has_beat(2));
+}
+
 }  // namespace
 }  // namespace lockflight::cluster::test
