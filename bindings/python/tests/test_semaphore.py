@@ -122,7 +122,7 @@ def test_what_the_domain_says(domain):
 
 def use_in_another_process(s, results):
     with s:
-        results.put((s.name, s.units, s.unit))
+        results.send((s.name, s.units, s.unit))
 
 
 def test_it_goes_to_other_processes(domain):
@@ -132,10 +132,11 @@ def test_it_goes_to_other_processes(domain):
     with s:
         for method in ("spawn", "fork"):
             context = multiprocessing.get_context(method)
-            results = context.SimpleQueue()
-            child = context.Process(target=use_in_another_process, args=(s, results))
+            here, there = context.Pipe(duplex=False)
+            child = context.Process(target=use_in_another_process, args=(s, there))
             child.start()
-            assert results.get() == ("s", 2, 1)
+            assert here.poll(60), (method, child.exitcode, s.domain.show())
+            assert here.recv() == ("s", 2, 1)
             child.join()
     assert repr(s) == f"lockflight.Semaphore('s', 2, domain='{domain}')"
 
