@@ -21,9 +21,10 @@ struct window_grant {
 /// The first rank's offer for a window, made before it knows whether all ranks want the drop-in: a
 /// place in a group that is there, so that a window needs no other collective call to find it.
 struct window_offer {
+  [[nodiscard]] bool is_one() const { return at.serial != 0; }
+
   window_group::name called{};
   window_place at{};
-  std::int32_t is_one = 0;  ///< 0: there is no offer
   scheme_message scheme{};
 };
 // An offer is sent as numbers of 64 bits.

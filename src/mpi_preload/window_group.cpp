@@ -61,6 +61,12 @@ std::int32_t window_group::take_tag() {
   return tag;
 }
 
+// The serial begins anew after 2^32 windows.
+void window_group::identify(window_place& at) {
+  at.tag = take_tag();
+  at.serial = ++last_serial_ != 0 ? last_serial_ : ++last_serial_;
+}
+
 // The segment is -1 if none has room.
 window_place window_group::take_from_segments(std::uint32_t words) {
   window_place at{.words = words};
@@ -78,7 +84,7 @@ window_place window_group::reserve_in_segments(std::uint32_t words) {
   const std::lock_guard alone(guard_);
   if (!has_tag()) return {};
   window_place at = take_from_segments(words);
-  if (at.segment >= 0) at.tag = take_tag();
+  if (at.segment >= 0) identify(at);
   return at;
 }
 
@@ -104,7 +110,7 @@ reservation window_group::reserve(std::uint32_t words) {
     }
     words_in_all_ += at.segment_words;
   }
-  at.tag = take_tag();
+  identify(at);
   return made;
 }
 

@@ -31,6 +31,7 @@ struct limit_reached : mpi::unavailable {
 
 /// A window's part of its group's memory, and the tag of its ranks' messages.
 struct window_place {
+  std::uint32_t serial = 0;  ///< differs for each place that the group has given; 0: no place
   std::int32_t segment = -1;
   std::int32_t tag = -1;
   std::uint32_t first = 0;
@@ -165,6 +166,7 @@ class window_group {
   // With `guard_` held, on the first rank.
   [[nodiscard]] bool has_tag() const;
   [[nodiscard]] std::int32_t take_tag();
+  void identify(window_place& at);
   [[nodiscard]] window_place take_from_segments(std::uint32_t words);
 
   // The first rank's:
@@ -172,6 +174,7 @@ class window_group {
   std::uint32_t words_in_all_ = 0;
   std::vector<std::int32_t> free_tags_;
   std::int32_t next_tag_ = 0;
+  std::uint32_t last_serial_ = 0;
 };
 
 }  // namespace lockflight::mpi_preload

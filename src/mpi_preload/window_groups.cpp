@@ -207,8 +207,7 @@ window_offer offer_for(MPI_Comm whole, MPI_Info info) {
     made.scheme = scheme_message(wanted);
     made.at = group->reserve_in_segments(words_of_window(wanted, *group));
   });
-  made.is_one = why_not.empty() && made.at.tag >= 0 && group->has_segment(made.at) ? 1 : 0;
-  if (made.is_one != 0) return made;
+  if (why_not.empty() && made.is_one() && group->has_segment(made.at)) return made;
   withdraw(made);
   return {};
 }

@@ -129,7 +129,7 @@ void make_room(MPI_Win win) {
                        MPI_BAND);
   const auto& all = common.flags;
   const bool is_faulty = all[no_fault] == 0;
-  if (is_first && offered.is_one != 0 && (all[off] != 0 || is_faulty)) withdraw(offered);
+  if (is_first && offered.is_one() && (all[off] != 0 || is_faulty)) withdraw(offered);
   if (all[off] == 0 && is_faulty) mpi::detail::agree(group, why);
   const bool on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0};
   const observation wanted{.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0};
@@ -161,13 +161,6 @@ void make_room(MPI_Win win) {
   return found;
 }
 
-/// The number by which the ranks of a group know the locks of a window: not 0.
-[[nodiscard]] std::uint64_t number_of(const window& one) {
-  const window_place& at = one.grant().at;
-  return (std::uint64_t{static_cast<std::uint32_t>(at.segment)} << 48) +
-         (std::uint64_t{at.first} << 16) + static_cast<std::uint64_t>(at.tag);
-}
-
 /// True if the first rank wants just these locks for a window with this info.
 [[nodiscard]] bool are_wanted(const window& spare, MPI_Info info) {
   if (info == MPI_INFO_NULL && spare.is_usual()) return true;
@@ -176,7 +169,8 @@ void make_room(MPI_Win win) {
 
 /// The locks of a window that these ranks have freed, for this one. Nothing has to be made nor to
 /// become zero for it: all locks are free, and go on from where they are. Null if they are not
-/// wanted, or if some rank lacks them. Throws nothing. Collective.
+/// wanted, or if some rank lacks them: a rank that freed the window with a lock held has kept none,
+/// and its newest spare is of another window. Throws nothing. Collective.
 [[nodiscard]] owned_window used_again(window_group& known, MPI_Win win, MPI_Info info) {
   owned_window spare = take_spare(known);
   bool can = spare != nullptr;
@@ -189,7 +183,7 @@ void make_room(MPI_Win win) {
     });
     can = can && why_not.empty();
   }
-  if (known.all_have(can ? number_of(*spare) : 0)) {
+  if (known.all_have(can ? spare->grant().at.serial : 0)) {
     spare->use_again(win);
     return spare;
   }
@@ -218,7 +212,7 @@ void agree(const common_ground& ground, const communicator& group, const std::st
 /// Makes the locks of a window. Fails on all ranks alike. Collective.
 [[nodiscard]] owned_window made(MPI_Win win, const communicator& group, MPI_Info info,
                                 const common_ground& ground) {
-  const bool is_offered = ground.offer.is_one != 0;
+  const bool is_offered = ground.offer.is_one();
   window_grant grant = is_offered ? accept(ground.offer, group.get(), info)
                                   : join(group.get(), info, ground.settings);
   owned_window one;
