@@ -270,7 +270,7 @@ int recoveries(int waiters, int rounds, const std::string& name) {
   return 0;
 }
 
-/// What a process has used of the processors, as the scheduler counts it.
+/// The processor time of a process, in seconds, as the scheduler counts it.
 double used_s(pid_t process) {
   std::ifstream of("/proc/" + std::to_string(process) + "/schedstat");
   double ns = 0;
