@@ -167,13 +167,9 @@ foreach(mpi IN LISTS lockflight_mpis)
   lockflight_debian_fabric(${mpi} lockflight-mpi-${mpi} "${name_${mpi}}" liblockflight_${mpi}
     "${launcher_${mpi}}" lib${mpi}-dev ${overrides_${mpi}})
 endforeach()
-set(name_ucx "UCX")
-set(headers_ucx libucx-dev libpmix-dev)
-set(name_libfabric "libfabric")
-set(headers_libfabric libfabric-dev libpmix-dev)
 foreach(fabric IN LISTS lockflight_wired_fabrics)
-  lockflight_debian_fabric(${fabric} lockflight-${fabric} "${name_${fabric}}"
-    liblockflight_c_${fabric} "" "${headers_${fabric}}" search_path)
+  lockflight_debian_fabric(${fabric} lockflight-${fabric} "${lockflight_title_${fabric}}"
+    liblockflight_c_${fabric} "" "${lockflight_headers_${fabric}};libpmix-dev" search_path)
 endforeach()
 if(lockflight_oshmem)
   lockflight_debian_fabric(oshmem lockflight-oshmem "OpenSHMEM" liblockflight_shmem

@@ -12,10 +12,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
-from measuring import PROGRAM, Failed, NotMeasured, text_of
+from measuring import PROGRAM, ROOT, Failed, NotMeasured, text_of
+
+sys.path.append(str(ROOT / "tests" / "support"))
+from ports import free_port
 
 CLIENT = str(pathlib.Path(PROGRAM).parent / "lab" / "perf" / "cluster_names")
 DOMAIN = "perf"
@@ -29,12 +33,6 @@ def need(*programs):
     for program, package in programs:
         if shutil.which(program) is None:
             raise NotMeasured(f"apt-get install {package}")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def await_port(port, what, seconds=20):

@@ -205,7 +205,7 @@ int run_doctor(const arguments& given, console& out) {
   const bench::launch* const own = bench::built_in_launch();
   const std::string fabric =
       given.one("--fabric")
-          .value_or(own != nullptr ? own->fabric() : std::string(bench::networks[0].name));
+          .value_or(own != nullptr ? own->fabric() : bench::names_of_networks().front());
   const bench::network_fabric* const known = bench::network_of(fabric);
   if (known == nullptr) throw unknown_name("--fabric", fabric, bench::names_of_networks());
   bench::launch* const launched = bench::launch_of(fabric);
@@ -264,7 +264,7 @@ command doctor_command() {
                    .value = "FABRIC",
                    .what = fmt::format(
                        "the fabric to try: {} (default: the one of this build, else {})",
-                       joined(bench::names_of_networks()), bench::networks[0].name),
+                       joined(bench::names_of_networks()), bench::names_of_networks().front()),
                    .completes = option::offer::words,
                    .known = bench::names_of_networks()},
                   {.name = json_argument,

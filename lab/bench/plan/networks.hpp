@@ -1,8 +1,6 @@
 // The fabrics on networks, which a build of the lab may have.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,23 +15,10 @@ struct network_fabric {
   bool serves_usual_lab = true;
 };
 
-inline constexpr std::array networks{
-    network_fabric{"mpi", "in build/openmpi/lockflight and build/mpich/lockflight", false},
-    network_fabric{"ucx", "in a whole build where libucx is installed"},
-    network_fabric{"libfabric", "in a whole build where libfabric is installed"},
-    network_fabric{"oshmem", "in a whole build where OpenSHMEM's oshcc is installed"},
-};
-
 /// Null if there is no such network.
-[[nodiscard]] constexpr const network_fabric* network_of(std::string_view name) {
-  const auto* const found = std::ranges::find(networks, name, &network_fabric::name);
-  return found == networks.end() ? nullptr : found;
-}
+[[nodiscard]] const network_fabric* network_of(std::string_view name);
 
-[[nodiscard]] inline std::vector<std::string> names_of_networks() {
-  std::vector<std::string> names;
-  for (const network_fabric& each : networks) names.emplace_back(each.name);
-  return names;
-}
+/// MPI first, then the wired networks of cmake/LockflightNetworks.cmake, then OpenSHMEM.
+[[nodiscard]] std::vector<std::string> names_of_networks();
 
 }  // namespace lockflight::bench

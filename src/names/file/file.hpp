@@ -95,7 +95,7 @@ class domain_file {
     return slot_of_rank_[static_cast<unsigned>(rank)];
   }
 
-  /// Memory for that slot, and for so many lines of the room. One system call if there is none yet.
+  /// Memory for that slot, and for so many lines. One system call if there is none yet.
   /// Throws domain_error (full).
   void make_room_for_slot(int number);
   void make_room_for_lines(std::uint32_t end_line);

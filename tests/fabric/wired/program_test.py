@@ -15,6 +15,10 @@ import tempfile
 import threading
 import time
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from ports import free_port
 
 FABRIC, PROGRAM, LAUNCH = sys.argv[1:]
 
@@ -31,12 +35,6 @@ def launch(ranks, *command, **environment):
                           capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                           env=dict(os.environ, NO_COLOR="1", **environment), check=False)
     return done.returncode, done.stdout, done.stderr.splitlines()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def start(rank, ranks, place, **environment):

@@ -22,13 +22,22 @@ struct work_note {
 
 std::string line_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
 
-work_note note_from(const std::string& text) {
+/// The note of these two numbers, from etcd or from a client.
+work_note note_of(std::string_view until, std::string_view token) {
+  const auto end = read_number<std::uint64_t>(until);
+  const auto writer = read_number<std::uint64_t>(token);
+  if (!end || !writer)
+    throw bad_entry(
+        fmt::format("a note about work is \"{} {}\"; expected two numbers", until, token));
+  return {*end, *writer};
+}
+
+/// The note that etcd has. There is none before the first work.
+work_note note_from(const std::optional<etcd_note>& there) {
+  if (!there) return {};
+  const std::string_view text = there->text;
   const std::size_t blank = std::min(text.find(' '), text.size());
-  const auto until = read_number<std::uint64_t>(text.substr(0, blank));
-  const auto token = read_number<std::uint64_t>(text.substr(std::min(blank + 1, text.size())));
-  if (!until || !token)
-    throw bad_entry("etcd: a note about work is " + in_quotes(text) + "; expected two numbers");
-  return {*until, *token};
+  return note_of(text.substr(0, blank), text.substr(std::min(blank + 1, text.size())));
 }
 
 struct work_answer {
@@ -45,10 +54,10 @@ asio::awaitable<work_answer> ask_about_work(etcd_client& etcd,
   try {
     const std::string note = "done/" + question[1];
     const std::optional<etcd_note> there = co_await etcd.get(note);
-    const auto noted = note_from(there ? there->text : "0 0");
+    const auto noted = note_from(there);
     found.until = noted.until;
     if (question.size() != of_writer) co_return found;
-    const auto wanted = note_from(question[2] + " " + question[3]);
+    const auto wanted = note_of(question[2], question[3]);
     if (wanted.token < noted.token) {
       found.why = "a later holder has noted it";
       co_return found;

@@ -11,7 +11,8 @@ import os
 import unittest
 
 from .cluster import Cluster
-from .processes import ROOT, free_port
+from .processes import ROOT
+from ports import free_port
 
 # A test that waits for long.
 long_test = unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "it is long: ./dev test --all")

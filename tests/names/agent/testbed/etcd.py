@@ -5,7 +5,8 @@ import json
 import time
 import urllib.request
 
-from .processes import Process, free_port
+from .processes import Process
+from ports import free_port
 
 
 def base64_of(text):

@@ -9,7 +9,8 @@ import threading
 import time
 
 from .links import Door, Link, sender_of
-from .processes import BUILD, Process, before_exec, free_port
+from .processes import BUILD, Process, before_exec
+from ports import free_port
 from waiting import wait_until
 
 DOMAIN = "jobs"

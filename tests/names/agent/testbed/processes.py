@@ -1,11 +1,9 @@
-"""Processes that end with this one, and ports for them."""
+"""Processes that end with this one."""
 
 import ctypes
 import os
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 import sys
 
@@ -17,25 +15,6 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
-
-# Below those that the kernel gives to connections, so that a process that is started again finds
-# its port free.
-PORTS = range(12_000, 32_000)
-given = set()
-
-
-def free_port():
-    while True:
-        port = random.SystemRandom().choice(PORTS)
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in given:
-            given.add(port)
-            return port
-
 
 def before_exec():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
