@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,11 @@ struct domain_error : std::runtime_error {
 /// Thrown once, by an acquire of a handle with on_death::raise, if a holder has died. The caller
 /// does not hold the lock then; its next acquire can succeed.
 struct owner_died_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Thrown by a release that asks for it (if_lost) if the hold was lost. The caller does not hold.
+struct lost_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -309,6 +315,9 @@ struct units {
   int count = 1;
 };
 
+/// An argument of named_handle::release().
+enum class if_lost : std::uint8_t { throws };
+
 /// The hold of a handle at one moment.
 struct hold_state {
   mode held = mode::none;
@@ -376,6 +385,11 @@ class named_handle {
   /// handle does not hold in that mode.
   void release();
   void release(mode as);
+  /// Releases, and throws lost_error if the hold was lost before, in any mode: then it is released
+  /// as its holder's death would release it, so that the next exclusive holder is told.
+  /// `handle.release( if_lost::throws)` at the end of a section says that all of it was done under
+  /// the lock. A few system calls.
+  void release(if_lost);
   /// The hold with all its properties, read together. Reads a clock.
   [[nodiscard]] hold_state state() const;
 
@@ -417,14 +431,34 @@ class named_handle {
   /// shortest. Reads a clock.
   /// In a child of a fork it is about the parent's hold, so that a child can watch it.
   ///
-  /// The library has no threads, so there is no function that it would call when the time is over:
-  /// a holder asks before each step that must not be done twice. Unless the host has lost the
-  /// cluster the time grows again, every third of domain::time_to_live().
+  /// Unless the host has lost the cluster the time grows again, every third of
+  /// domain::time_to_live(). It does not grow again, in one hold, once this function has returned 0
+  /// or the loss was told: what a holder has given up it does not get back.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and
   /// release it.
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+  /// For a holder: a token that is stopped once if this hold is lost before it is released, because
+  /// the host was cut off from its cluster or became another member, or because the domain was
+  /// removed or its file overwritten. In a cluster's domain that is a tenth of
+  /// domain::time_to_live() before valid_for() would come to 0, and so at least 0.1 times to live
+  /// before another host can hold the name; then valid_for() is 0 at once, though the host may be
+  /// heard of again. After the release the token is not stopped any more.
+  ///
+  ///   std::stop_callback at_loss(jobs.loss(), [&] { shut(the_output); });
+  ///
+  /// Functions of std::stop_callback run on a thread of the library, which starts with the first
+  /// call of a process and watches all its holds: they should be short, and must not use this
+  /// handle. A std::condition_variable_any waits with the token. Nothing is polled: the thread
+  /// sleeps until a hold's moment, or until the kernel says that a domain file has changed
+  /// (inotify). Without an inotify watch (fs.inotify.max_user_instances) it looks five times a
+  /// second. A process that is stopped, or halted with its machine, is told when it goes on.
+  ///
+  /// Cost of the first call in a hold: some system calls, and those of a thread once. Throws
+  /// domain_error (not_held, wrong_thread; system: no thread or no descriptor). A child of a fork
+  /// has no thread for its parent's holds.
+  [[nodiscard]] std::stop_token loss();
 
   /// The moment until which the work that this name stands for counts as done, as an exclusive
   /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fabric/mpi/trial.hpp"
-#include "fabric/network/thread_without_signals.hpp"
+#include "base/thread_without_signals.hpp"
 
 namespace lockflight::mpi::detail {
 namespace {
@@ -65,7 +65,7 @@ std::weak_ptr<progress_thread>& present() {
 
 struct progress_thread::running {
   std::atomic<bool> over = false;
-  std::thread thread = fabric::detail::thread_without_signals([this] { serve_until(over); });
+  std::thread thread = thread_without_signals([this] { serve_until(over); });
 };
 
 progress_thread::progress_thread() : running_(std::make_unique<running>()) {}

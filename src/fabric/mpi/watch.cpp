@@ -17,7 +17,7 @@
 
 #include "base/descriptor.hpp"
 #include "fabric/mpi/trial.hpp"
-#include "fabric/network/thread_without_signals.hpp"
+#include "base/thread_without_signals.hpp"
 #include "wireup/group.hpp"
 
 namespace lockflight::mpi::detail {
@@ -83,7 +83,7 @@ class watcher {
  public:
   explicit watcher(std::unique_ptr<wireup::group> all)
       : all_(std::move(all)),
-        thread_(fabric::detail::thread_without_signals([this] { watch(); })) {}
+        thread_(thread_without_signals([this] { watch(); })) {}
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
   ~watcher() {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/descriptor.hpp"
-#include "fabric/network/thread_without_signals.hpp"
+#include "base/thread_without_signals.hpp"
 #include "fabric/shm/pause.hpp"
 
 namespace lockflight::wired::detail {
@@ -20,7 +20,7 @@ void step_lock::pause() { shm::detail::relax(); }
 struct progress_thread::running {
   explicit running(transport& of) : its(of), events(of.events()) {
     its.share_with_thread(true);
-    thread = fabric::detail::thread_without_signals([this] { serve(); });
+    thread = thread_without_signals([this] { serve(); });
   }
 
   /// True if the rank itself makes steps, as it does while it waits or locks. The rank is quicker,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,11 @@ class handle {
   [[nodiscard]] virtual bool still_valid() const = 0;
   /// Nanoseconds; UINT64_MAX: without limit.
   [[nodiscard]] virtual std::uint64_t valid_for() const = 0;
+  /// Of the hold of this thread, which is watched from now on. Throws domain_error (not_held,
+  /// wrong_thread, system).
+  [[nodiscard]] virtual std::stop_token loss() = 0;
+  /// For a holder: releases as its death would.
+  virtual void abandon() = 0;
   /// Nothing, or false, if etcd did not answer in time.
   [[nodiscard]] virtual std::optional<std::uint64_t> done_until(limit patience);
   [[nodiscard]] virtual bool set_done_until(std::uint64_t seconds, limit patience);

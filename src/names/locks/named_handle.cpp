@@ -55,6 +55,16 @@ bool named_handle::acquire(mode as, limit patience) {
 }
 void named_handle::release() { live().release(mode::none); }
 void named_handle::release(mode as) { live().release(as); }
+void named_handle::release(if_lost /*throws*/) {
+  detail::handle& of = live();
+  of.check_held(mode::none);
+  if (of.valid_for() != 0 && of.still_valid()) return of.release(mode::none);
+  of.abandon();
+  throw lost_error("lock " + detail::shown(name()) +
+                   ": the hold was lost before it was released, so another one may have held "
+                   "meanwhile");
+}
+std::stop_token named_handle::loss() { return live().loss(); }
 
 hold_state named_handle::state() const {
   hold_state now{.held = held(), .token = token(), .unit = unit()};

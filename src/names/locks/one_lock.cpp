@@ -32,10 +32,15 @@ one_lock::~one_lock() {
       drop_from_elsewhere();
       return;
     }
-    if (held_ == mode::exclusive) at_->lock->abandon();
-    give_back(true);
+    abandon();
   } catch (...) {  // the domain is damaged or removed, and with it whatever was guarded
   }
+}
+
+void one_lock::abandon() {
+  check_held(mode::none);
+  if (held_ == mode::exclusive) at_->lock->abandon();
+  give_back(true);
 }
 
 // ---- acquire ----
@@ -321,9 +326,19 @@ void one_lock::mark_consistent() {
 }
 
 std::uint64_t one_lock::valid_for() const {
-  if (held_ == mode::none) return 0;
+  if (held_ == mode::none || (watch_ && watch_->is_told())) return 0;
   const lock_in_use& at = hold();
   return at.across ? at.across->valid_for() : UINT64_MAX;
+}
+
+std::stop_token one_lock::loss() {
+  check_held(mode::none);
+  if (!watch_) {
+    watch_.emplace(file_);
+    // The watch began with the host's incarnation of now, which may be later than this hold's.
+    if (valid_for() == 0) watch_->tell();
+  }
+  return watch_->token();
 }
 
 // The file is another one after the domain was removed.

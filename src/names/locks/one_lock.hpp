@@ -17,6 +17,7 @@
 #include "names/locks/attachment.hpp"
 #include "names/locks/directory.hpp"
 #include "names/locks/handle.hpp"
+#include "names/locks/loss.hpp"
 
 namespace lockflight::detail {
 
@@ -75,6 +76,8 @@ class one_lock final : public handle {
   void mark_consistent() override;
   [[nodiscard]] bool still_valid() const override { return file_->is_current(); }
   [[nodiscard]] std::uint64_t valid_for() const override;
+  [[nodiscard]] std::stop_token loss() override;
+  void abandon() override;
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience) override;
   [[nodiscard]] bool set_done_until(std::uint64_t seconds, limit patience) override;
   [[nodiscard]] std::string missing_answer() const override {
@@ -133,6 +136,8 @@ class one_lock final : public handle {
   [[nodiscard]] lock_in_use& hold() const { return joined_ ? *joined_ : *at_; }
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();
+    if (watch_) [[unlikely]]
+      watch_.reset();
     if (at.holders.load(std::memory_order_relaxed) > 1 && --at.holders > 0) [[unlikely]]
       return leave_share();  // another handle of this thread shares the lock
     me_->unregister_hold(&at);
@@ -165,7 +170,8 @@ class one_lock final : public handle {
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;
-  std::optional<done_note> note_;  // in a cluster's domain, once the handle has asked for it
+  std::optional<hold_watch> watch_;  // of this hold, once loss() was called
+  std::optional<done_note> note_;    // in a cluster's domain, once the handle has asked for it
 };
 
 }  // namespace lockflight::detail

@@ -59,6 +59,10 @@ class several_locks final : public handle {
     check_held(as);
     release_all();
   }
+  void abandon() override {
+    check_held(mode::none);
+    release_all([](handle& each) { each.abandon(); });
+  }
   void check_held(mode as) const override {
     for (const auto& each : locks_) each->check_held(as);
   }
@@ -91,6 +95,12 @@ class several_locks final : public handle {
     for (const auto& each : locks_) least = std::min(least, each->valid_for());
     return least;
   }
+  // The first lock was acquired first: if the host became another incarnation, or the domain
+  // another file, between two of the acquires, the hold of the first one is lost.
+  [[nodiscard]] std::stop_token loss() override {
+    check_held(mode::none);
+    return locks_.front()->loss();
+  }
 
   void interrupt_with(const std::function<bool()>& is_interrupted) override {
     for (const auto& each : locks_) each->interrupt_with(is_interrupted);
@@ -115,13 +125,17 @@ class several_locks final : public handle {
   void finish() noexcept override { locks_.front()->finish(); }
 
  private:
+  void release_all() {
+    release_all([](handle& each) { each.release(mode::none); });
+  }
   // Releases in reverse order, so that a waiter that wants all of them waits in one queue. Releases
   // all of them also if one release fails; the caller gets that error afterwards.
-  void release_all() {
+  template <class Release>
+  void release_all(Release release_one) {
     std::exception_ptr failed;
     while (held_ > 0) {
       try {
-        locks_[--held_]->release(mode::none);
+        release_one(*locks_[--held_]);
       } catch (...) {
         if (!failed) failed = std::current_exception();
       }

@@ -82,6 +82,7 @@ class units_handle final : public handle {
 
   [[nodiscard]] bool acquire(mode as, limit patience) override;
   void release(mode as) override;
+  void abandon() override;
 
   [[nodiscard]] mode held() const override { return unit_ >= 0 ? last()->held() : mode::none; }
   [[nodiscard]] bool is_held_by_parent() const override {
@@ -104,6 +105,7 @@ class units_handle final : public handle {
   [[nodiscard]] std::uint64_t valid_for() const override {
     return unit_ >= 0 ? last()->valid_for() : 0;
   }
+  [[nodiscard]] std::stop_token loss() override { return held_unit().loss(); }
 
   [[nodiscard]] std::string missing_answer() const override { return queue_.missing_answer(); }
 
@@ -265,6 +267,12 @@ void units_handle::release(mode as) {
   check_held(as);
   lock::release_unit(*this);
   probes::after_release(*this);
+}
+
+void units_handle::abandon() {
+  held_unit().abandon();
+  unit_ = -1;
+  note_release();
 }
 
 void units_handle::free_unit() {

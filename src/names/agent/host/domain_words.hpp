@@ -40,7 +40,11 @@ class domain_words final : public host_words {
   [[nodiscard]] incarnation_number incarnation() const override { return header().incarnation; }
   void set_incarnation(incarnation_number now) override { header().incarnation = now; }
   [[nodiscard]] instant deadline() const override { return header().deadline; }
-  void set_deadline(instant at) override { header().deadline = at; }
+  /// Holders that watch for their loss know when the deadline was to come. They are told of an
+  /// earlier one.
+  void set_deadline(instant at) override {
+    if (header().deadline.exchange(at) > at) file_->tell_of_change();
+  }
   [[nodiscard]] revision registered() const override { return header().registered; }
   void set_registered(revision at) override { header().registered = at; }
   [[nodiscard]] agent_number next_agent() override { return ++header().agents; }

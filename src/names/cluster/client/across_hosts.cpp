@@ -20,6 +20,7 @@ constexpr std::uint64_t check_clock_every_ns = 100'000'000;
 bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline until,
                          std::uint64_t coarse_ns) {
   acquire_.emplace(wanted, words_);
+  was_lost_ = false;
   try {
     if (go_on(port, until, coarse_ns)) {
       if (wanted == cluster::mode::exclusive) token_ = number_of(acquire_->fence());
@@ -90,8 +91,9 @@ bool across_hosts::await_change(const words_seen& from, domain_port& port,
 }
 
 std::uint64_t across_hosts::valid_for() const {
-  if (!acquire_) return 0;
+  if (!acquire_ || was_lost_) return 0;
   const cluster::instant left = acquire_->valid_until() - boot_time();
+  was_lost_ = left <= 0;
   return static_cast<std::uint64_t>(std::max<cluster::instant>(left, 0)) * 1'000;
 }
 

@@ -46,7 +46,8 @@ class across_hosts {
   void mark_consistent() {
     if (valid_for() != 0) acquire_->mark_consistent();
   }
-  /// For how many nanoseconds the holder is certainly alone; 0 if it is not certain any more.
+  /// For how many nanoseconds the holder is certainly alone; 0 if it is not certain any more. Once
+  /// it has said 0 it says so until the end of the hold.
   [[nodiscard]] std::uint64_t valid_for() const;
   /// The token of the last exclusive acquire; 0 if there was none.
   [[nodiscard]] std::uint64_t token() const { return token_; }
@@ -81,6 +82,7 @@ class across_hosts {
   words_in_file words_;
   std::optional<acquire> acquire_;
   std::uint64_t token_ = 0;
+  mutable bool was_lost_ = false;  // valid_for() has said so of this hold
   // The last check that this process is in the agent's time namespace: that namespace, and the
   // time.
   std::uint64_t time_space_ = UINT64_MAX;

@@ -6,7 +6,7 @@
 
 #include "base/signals_held.hpp"
 
-namespace lockflight::fabric::detail {
+namespace lockflight {
 
 /// Runs `body` on a thread that handles none of the program's signals: a program's handlers may
 /// rely on the threads that it has itself.
@@ -16,4 +16,4 @@ template <class Body>
   return std::thread(std::move(body));
 }
 
-}  // namespace lockflight::fabric::detail
+}  // namespace lockflight
