@@ -2,13 +2,22 @@
 // are one kind of handle; the functions of semaphores are those of locks by other names.
 #include "lockflight/domain.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "bindings/c/error.hpp"
 #include "lockflight/named_control.hpp"
 
@@ -17,9 +26,14 @@ struct lockflight_domain {
 };
 
 namespace lockflight::capi {
+/// Called at a loss: lockflight_named_on_loss, and the descriptor of a handle.
+using at_loss = std::stop_callback<std::function<void()>>;
 struct named {
   domain in;
   named_handle it;
+  descriptor loss;  // none until it is asked for
+  std::unique_ptr<at_loss> makes_readable;
+  std::unique_ptr<at_loss> calls;
 };
 }  // namespace lockflight::capi
 
@@ -220,9 +234,7 @@ int valid_for(argument of, uint64_t* nanoseconds) {
 int is_lost(argument of) {
   return guarded_domain([&] {
     if (holding(of, "is_lost").is_lost())
-      throw refusal(
-          LOCKFLIGHT_LOST,
-          described(of) + ", whose host was cut off from its cluster: others may hold it");
+      throw refusal(LOCKFLIGHT_LOST, described(of) + ", whose hold is lost: others may hold it");
     return LOCKFLIGHT_OK;
   });
 }
@@ -255,13 +267,54 @@ int interrupt_with(argument of, int (*is_interrupted)(void*), void* with) {
   });
 }
 
+int loss_descriptor(argument of, int* to) {
+  return guarded_domain([&] {
+    int& out = need(to, "descriptor", "where to put it");
+    const std::stop_token loss = changeable(of).loss();
+    named& its = const_cast<named&>(*of.it);
+    if (!its.loss) its.loss = descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!its.loss)
+      throw refusal(LOCKFLIGHT_UNAVAILABLE, "a descriptor for the loss of " + described(of) + ": " +
+                                                std::generic_category().message(errno));
+    its.makes_readable.reset();
+    // What an earlier hold has left is taken away before this one can be told.
+    std::uint64_t unread = 0;
+    static_cast<void>(read(its.loss.get(), &unread, sizeof unread));
+    its.makes_readable = std::make_unique<at_loss>(loss, [fd = its.loss.get()] {
+      const std::uint64_t one = 1;
+      static_cast<void>(write(fd, &one, sizeof one));
+    });
+    out = its.loss.get();
+    return LOCKFLIGHT_OK;
+  });
+}
+int on_loss(argument of, void (*function)(void*), void* with) {
+  return guarded_domain([&] {
+    const std::stop_token loss = changeable(of).loss();
+    std::unique_ptr<at_loss>& calls = const_cast<named&>(*of.it).calls;
+    calls.reset();
+    if (function != nullptr) calls = std::make_unique<at_loss>(loss, [=] { function(with); });
+    return LOCKFLIGHT_OK;
+  });
+}
+int release_unless_lost(argument of) {
+  return guarded_domain([&] {
+    try {
+      changeable(of).release(if_lost::throws);
+    } catch (const lost_error& e) {
+      throw refusal(LOCKFLIGHT_LOST, e.what());
+    }
+    return LOCKFLIGHT_OK;
+  });
+}
+
 /// `make(domain)` makes the handle.
 template <class Handle, class Make>
 int create(lockflight_domain* domain, Handle** handle, const char* type, Make make) {
   return guarded_domain([&] {
     Handle*& out = need(handle, type, "where to put the handle");
     auto& in = need(domain, "domain", "one that lockflight_domain_open has opened").it;
-    out = new Handle{{in, make(in)}};
+    out = new Handle{{.in = in, .it = make(in), .loss = {}, .makes_readable = {}, .calls = {}}};
     return LOCKFLIGHT_OK;
   });
 }
@@ -403,6 +456,15 @@ int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanosecon
 }
 int lockflight_named_is_lost(const lockflight_named* lock) {
   return capi::is_lost(capi::given(lock));
+}
+int lockflight_named_loss_descriptor(lockflight_named* lock, int* descriptor) {
+  return capi::loss_descriptor(capi::given(lock), descriptor);
+}
+int lockflight_named_on_loss(lockflight_named* lock, void (*function)(void*), void* argument) {
+  return capi::on_loss(capi::given(lock), function, argument);
+}
+int lockflight_named_release_unless_lost(lockflight_named* lock) {
+  return capi::release_unless_lost(capi::given(lock));
 }
 int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void*),
                                     void* argument) {

@@ -55,7 +55,7 @@ const char* lockflight_error_text(int code) {
     case LOCKFLIGHT_INTERRUPTED:
       return "the acquire was interrupted";
     case LOCKFLIGHT_LOST:
-      return "the host was cut off from its cluster, and the lock is lost";
+      return "the lock is lost: its host was cut off from the cluster, or its domain removed";
     default:
       return "not a code of lockflight";
   }

@@ -63,7 +63,7 @@ enum lockflight_code {
   LOCKFLIGHT_OWNER_DIED = 12,  /* an acquire of a named lock has succeeded, and a holder has died */
   LOCKFLIGHT_REMOVED = 13,     /* the domain of a named lock has been removed */
   LOCKFLIGHT_INTERRUPTED = 14, /* an acquire was ended by lockflight_named_interrupt_with */
-  LOCKFLIGHT_LOST = 15         /* the host of a holder was cut off from its cluster for too long */
+  LOCKFLIGHT_LOST = 15         /* a holder of a named lock may not be alone any more */
 };
 
 /* Returns the meaning of a code in a few words. The result is never NULL, also for unknown codes,
@@ -473,13 +473,37 @@ int lockflight_named_still_valid(const lockflight_named* lock);
 
 /* For how many nanoseconds from now on this holder is certainly alone, if its host does not hear
  * from its cluster again. 0: it is lost, or the handle does not hold. UINT64_MAX: the domain is one
- * machine's, and there is no limit. Reads a clock. The library has no threads, so it calls no
- * function when the time is over: a holder asks before each step that must not be done twice. */
+ * machine's, and there is no limit. It does not grow again, in one hold, once it was 0. Reads a
+ * clock. */
 int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds);
 /* For a holder: returns LOCKFLIGHT_LOST if it may not be alone any more, because its host was cut
  * off from the cluster, and otherwise LOCKFLIGHT_OK. A holder that has lost the lock stops what it
  * does under it, and releases it. LOCKFLIGHT_NOT_HELD. */
 int lockflight_named_is_lost(const lockflight_named* lock);
+
+/* The two calls below are for a holder, also of several locks or of a unit of a semaphore. They are
+ * about its present hold, and end with its release. The hold is lost if the host was cut off from
+ * its cluster, or the domain was removed or overwritten; in a cluster's domain the program is told
+ * at least a tenth of the time to live before another host can hold the lock. Nothing is polled: a
+ * thread of the library, which starts with the first such call of a process, sleeps meanwhile.
+ *
+ * LOCKFLIGHT_NOT_HELD. LOCKFLIGHT_INVALID: also if the handle belongs to another thread.
+ * LOCKFLIGHT_UNAVAILABLE: there is no thread or no descriptor for it. */
+
+/* Returns a descriptor that becomes readable, for poll and its like, when the hold is lost. It
+ * belongs to the handle: lockflight_named_destroy closes it, and the program neither reads nor
+ * closes it. A later hold asks again, and gets the same number. */
+int lockflight_named_loss_descriptor(lockflight_named* lock, int* descriptor);
+/* Calls function(argument) once, on the library's thread, when the hold is lost. The function
+ * should be short, and must not use the handle. A second call replaces the function; NULL takes it
+ * away. If the function runs at that moment, the call waits for its end. */
+int lockflight_named_on_loss(lockflight_named* lock, void (*function)(void* argument),
+                             void* argument);
+/* As lockflight_named_release, and returns LOCKFLIGHT_LOST if the hold was lost before: then it is
+ * released as the holder's death would release it, so that the next exclusive holder is told
+ * (LOCKFLIGHT_OWNER_DIED). LOCKFLIGHT_OK says that the whole section ran under the lock. A few
+ * system calls. */
+int lockflight_named_release_unless_lost(lockflight_named* lock);
 
 /* Sets a function by which the program can end a wait. While this handle waits,
  * is_interrupted(argument) is called on the waiting thread after each signal, and at least once a

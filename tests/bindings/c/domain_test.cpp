@@ -1,4 +1,5 @@
 // The C interface of domains: what its calls return.
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -160,6 +161,67 @@ TEST_F(CapiDomain, AHolderOnOneMachineIsNeverLost) {
   refused(lockflight_named_valid_for(a, nullptr), LOCKFLIGHT_INVALID, "nanoseconds NULL");
   fine(lockflight_named_unlock(a), "unlock");
   fine(lockflight_named_destroy(a), "destroy");
+}
+
+bool is_readable(int descriptor, int milliseconds) {
+  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, milliseconds) == 1;
+}
+
+TEST_F(CapiDomain, TheLossOfAHoldMakesADescriptorReadableAndCallsAFunction) {
+  lockflight_named* const a = lock("a");
+  int descriptor = -1;
+  std::atomic<int> calls{0};
+  const auto count = [](void* calls_of) { ++*static_cast<std::atomic<int>*>(calls_of); };
+  refused(lockflight_named_loss_descriptor(a, &descriptor), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+  refused(lockflight_named_on_loss(a, count, &calls), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+  refused(lockflight_named_release_unless_lost(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+
+  fine(lockflight_named_lock(a), "lock");
+  refused(lockflight_named_loss_descriptor(a, nullptr), LOCKFLIGHT_INVALID, "descriptor NULL");
+  fine(lockflight_named_loss_descriptor(a, &descriptor), "loss_descriptor");
+  fine(lockflight_named_on_loss(a, count, &calls), "on_loss");
+  EXPECT_FALSE(is_readable(descriptor, 20));
+  fine(lockflight_named_release_unless_lost(a), "release_unless_lost");
+
+  fine(lockflight_named_lock(a), "lock");
+  int again = -1;
+  fine(lockflight_named_loss_descriptor(a, &again), "loss_descriptor");
+  EXPECT_EQ(again, descriptor);
+  fine(lockflight_named_on_loss(a, count, &calls), "on_loss");
+  fine(lockflight_domain_remove(name_.c_str(), 1), "remove");
+  EXPECT_TRUE(is_readable(descriptor, 2'000));
+  while (calls == 0) std::this_thread::yield();
+  refused(lockflight_named_is_lost(a), LOCKFLIGHT_LOST, "lock 'a'");
+  refused(lockflight_named_release_unless_lost(a), LOCKFLIGHT_LOST, "lock 'a': the hold was lost");
+  refused(lockflight_named_still_valid(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+  EXPECT_EQ(calls, 1);
+  fine(lockflight_named_destroy(a), "destroy");
+
+  lockflight_domain* anew = nullptr;
+  fine(lockflight_domain_open(name_.c_str(), nullptr, &anew), "open");
+  fine(lockflight_domain_close(anew), "close");
+}
+
+TEST_F(CapiDomain, AFunctionThatWasTakenAwayIsNotCalled) {
+  lockflight_named* const a = lock("a");
+  std::atomic<int> calls{0};
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_on_loss(
+           a, [](void* calls_of) { ++*static_cast<std::atomic<int>*>(calls_of); }, &calls),
+       "on_loss");
+  fine(lockflight_named_on_loss(a, nullptr, nullptr), "on_loss");
+  int descriptor = -1;
+  fine(lockflight_named_loss_descriptor(a, &descriptor), "loss_descriptor");
+  fine(lockflight_domain_remove(name_.c_str(), 1), "remove");
+  EXPECT_TRUE(is_readable(descriptor, 2'000));
+  fine(lockflight_named_unlock(a), "unlock");
+  EXPECT_EQ(calls, 0);
+  fine(lockflight_named_destroy(a), "destroy");
+
+  lockflight_domain* anew = nullptr;
+  fine(lockflight_domain_open(name_.c_str(), nullptr, &anew), "open");
+  fine(lockflight_domain_close(anew), "close");
 }
 
 TEST_F(CapiDomain, AClustersDomainNeedsItsAgent) {
@@ -520,6 +582,10 @@ TEST_F(CapiDomain, RefusesNull) {
   refused(lockflight_named_owner_died(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_still_valid(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_is_lost(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  int descriptor = 0;
+  refused(lockflight_named_loss_descriptor(nullptr, &descriptor), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_on_loss(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_release_unless_lost(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   uint64_t left = 0;
   refused(lockflight_named_valid_for(nullptr, &left), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_interrupt_with(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID,
