@@ -45,14 +45,23 @@ void add_errors(nanobind::module_& to) {
       "A holder died while it held the lock. Raised by an acquire of a lock with\n"
       "on_owner_died='raise', which then does not hold it.",
       PyExc_RuntimeError, nullptr);
-  if (domain_error_type == nullptr || owner_died_type == nullptr) throw nanobind::python_error();
+  lock_lost_type = PyErr_NewExceptionWithDoc(
+      "lockflight.LockLost",
+      "A lock was lost before the end of its `with` or `async with`, so another one may have held\n"
+      "it meanwhile. Raised at the end of the block, for a lock with loss='raise'.",
+      PyExc_RuntimeError, nullptr);
+  if (domain_error_type == nullptr || owner_died_type == nullptr || lock_lost_type == nullptr)
+    throw nanobind::python_error();
   to.attr("DomainError") = nanobind::handle(domain_error_type);
   to.attr("OwnerDied") = nanobind::handle(owner_died_type);
+  to.attr("LockLost") = nanobind::handle(lock_lost_type);
   nanobind::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
     } catch (const domain_error& e) {
       raise_domain_error(e);
+    } catch (const lost_error& e) {
+      PyErr_SetString(lock_lost_type, e.what());
     }
   });
 }

@@ -11,8 +11,9 @@ namespace lockflight::python {
 
 inline PyObject* domain_error_type = nullptr;
 inline PyObject* owner_died_type = nullptr;
+inline PyObject* lock_lost_type = nullptr;
 
-/// Makes both types, and has nanobind raise them.
+/// Makes the types, and has nanobind raise them.
 void add_errors(nanobind::module_& to);
 /// Sets Python's error. Throws nothing, since functions of CPython call it.
 void raise_domain_error(const domain_error& e);

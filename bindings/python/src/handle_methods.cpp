@@ -58,6 +58,8 @@ PyObject* with(PyObject* self, What what) {
     e.restore();
   } catch (const domain_error& e) {
     raise_domain_error(e);
+  } catch (const lost_error& e) {
+    PyErr_SetString(lock_lost_type, e.what());
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }
@@ -144,7 +146,8 @@ PyMethodDef methods[] = {
      "__enter__($self, /)\n--\n\nAcquires, and returns what `as` gets, which is the lock. After "
      "within() it raises\nNotAcquired if the lock is not free in time."},
     {"__exit__", method(&call_exit), METH_FASTCALL,
-     "__exit__($self, kind, value, traceback, /)\n--\n\nReleases what __enter__ has acquired."},
+     "__exit__($self, kind, value, traceback, /)\n--\n\nReleases what __enter__ has acquired. Raises "
+     "LockLost if the lock was lost meanwhile, unless\nit has loss='ignore'."},
     {"mark_consistent", method(&call<&handle_object::mark_consistent>), METH_NOARGS,
      "mark_consistent($self, /)\n--\n\n"
      "For a holder that was told of a death (owner_died) and has repaired what the lock "
@@ -174,19 +177,22 @@ std::vector<part> parts_of(const nb::list& handles, bool shared) {
 }
 
 /// For a task: whether this thread holds all now, for at most `seconds`. False: it was cancelled.
-bool acquire_unless(nb::handle self, cancellation& cancelled, nb::handle seconds) {
+/// With a `watched_as` that is not 0, that number is told if one of the locks is lost.
+bool acquire_unless(nb::handle self, cancellation& cancelled, nb::handle seconds,
+                    std::uint64_t watched_as) {
   const auto& of = nb::cast<const handle_object&>(self);
-  const auto end = of.take_unless(cancelled, limit_of(true, seconds, of.patience()));
+  const auto end = of.take_unless(cancelled, limit_of(true, seconds, of.patience()), watched_as);
   if (end.late != nullptr && !end.is_cancelled) raise_not_acquired(self, *end.late);
   return !end.is_cancelled;
 }
 
 /// For a task: true if this thread holds all now, without waiting; None if it holds one of them for
 /// another task, so that another thread has to try; else the name of one that was not free.
-nb::object attempt(const handle_object& of) {
+nb::object attempt(const handle_object& of, std::uint64_t watched_as) {
   try {
     if (of.is_in_use()) return nb::none();
     const recipe* const late = of.take(limit::at_once());
+    if (late == nullptr && watched_as != 0) of.watch_all(watched_as);
     if (late == nullptr) return nb::bool_(true);
     return nb::str(late->name.c_str(), late->name.size());
   } catch (const domain_error& e) {
@@ -205,6 +211,7 @@ void add_handle(nb::module_& to) {
         return seconds;
       },
       nb::arg("seconds").none());
+  to.def("tell_losses_to", [](int descriptor) { numbers_of_lost = descriptor; });
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
@@ -212,13 +219,15 @@ void add_handle(nb::module_& to) {
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
               const std::string& kind, const std::string& parameters, int units, bool raises,
-              bool reentrant) {
+              bool reentrant, bool tells_loss, std::uint64_t watched_as) {
              new (self) handle_object({.in = in,
                                        .name = name,
                                        .what = {.kind = kind, .parameters = parameters},
                                        .units = units,
                                        .raises = raises,
-                                       .reentrant = reentrant});
+                                       .reentrant = reentrant,
+                                       .tells_loss = tells_loss,
+                                       .watched_as = watched_as});
            })
       .def(
           "__init__",
@@ -230,11 +239,16 @@ void add_handle(nb::module_& to) {
       // For the tasks of asyncio.
       .def("_acquire_unless", &acquire_unless)
       .def("_attempt", &attempt)
+      .def("_leave", [](const handle_object& self,
+                        bool shared) { self.leave(shared ? mode::shared : mode::none); })
       .def("_abandon", &handle_object::abandon)
       .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")
-      .def_prop_ro("lost", &handle_object::lost,
-                   "Whether this thread holds the lock and may not be alone any more, because its "
-                   "host was cut off\nfrom the cluster. It should stop what it does, and release.")
+      .def_prop_ro(
+          "lost", &handle_object::lost,
+          "Whether this thread may not be alone any more although it holds the lock, because "
+          "its host was\ncut off from the cluster. It should stop what it does, and "
+          "release. After the release it says so\nof the last hold, until the next "
+          "acquire.")
       .def_prop_ro(
           "owner_died", &handle_object::owner_died,
           "Whether a holder has died that was alone, and nobody has repaired what the lock "

@@ -47,7 +47,8 @@ std::string holder_instead(const recipe& of, const named_handle& mine) {
   return "this thread does not hold, but process " + std::to_string(holder->running_pid());
 }
 
-void release_one(const part& one, mode as) {
+/// With `tells_loss`, throws lost_error if the hold was lost.
+void release_one(const part& one, mode as, bool tells_loss = false) {
   entry& mine = my_entry(one.of);
   as = mode_of(one, as);
   if (mine.again > 0 && as == mode::exclusive) [[unlikely]] {
@@ -56,6 +57,16 @@ void release_one(const part& one, mode as) {
   }
   try {
     const call_in_progress call(*one.of);
+    if (one.of->may_be_lost) [[unlikely]] {
+      mine.at_loss.reset();
+      if (tells_loss && (as == mode::none || mine.handle->held() == as)) {
+        mine.was_lost = true;  // if the release throws
+        mine.handle->release(if_lost::throws);
+        mine.was_lost = false;
+        return;
+      }
+      mine.was_lost = mine.handle->is_lost();
+    }
     mine.handle->release(as);
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::not_held) throw;
@@ -71,6 +82,12 @@ void check_can_share(const named_handle& handle) {
                        "lock '" + handle.name() +
                            "': readers do not share it (accepted: a kind with readers, such as "
                            "flight-rw)");
+}
+
+/// Has the number told when the hold of this handle is lost.
+void watch(entry& mine, std::uint64_t number) {
+  mine.at_loss =
+      std::make_unique<told_by_number>(mine.handle->loss(), tell_number{.number = number});
 }
 
 /// True if the lock is held now.
@@ -90,6 +107,15 @@ bool take_one(const part& one, limit patience, mode as) {
     if (!mine.handle->acquire(as, patience)) return false;
     if (call.never_returns()) [[unlikely]]
       mine.handle->release(as);  // else the next holder would be told of a death
+  }
+  mine.was_lost = false;
+  if (one.of->watched_as != 0) [[unlikely]] {
+    try {
+      watch(mine, one.of->watched_as);
+    } catch (const std::exception&) {
+      release_one(one, as);  // an acquire that raises does not hold the lock
+      throw;
+    }
   }
   if (one.of->raises && mine.handle->owner_died()) {
     release_one(one, as);  // an acquire that raises does not hold the lock
@@ -194,26 +220,37 @@ void handle_object::release(mode as) const {
   give_all(parts_, [&](const part& each) { release_one(each, as); });
 }
 
-void handle_object::leave() const {
-  give_all(parts_, [](const part& each) {
+void handle_object::leave(mode as) const {
+  give_all(parts_, [as](const part& each) {
     try {
-      release_one(each, mode::none);
+      release_one(each, as, each.of->tells_loss);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::not_held || !leaves_hold_of_parent(*each.of)) throw;
     }
   });
 }
 
-handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit patience) const {
+handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit patience,
+                                                  std::uint64_t watched_as) const {
   const cancellable meanwhile(cancelled, parts_);
   try {
     const recipe* const late =
         take_all(parts_, patience, mode::none, [&] { return cancelled.is_cancelled(); });
+    if (late == nullptr && watched_as != 0) watch_all(watched_as);
     if (late == nullptr) return {};
     return {.is_cancelled = cancelled.is_cancelled(), .late = late};
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::interrupted || !cancelled.is_cancelled()) throw;
     return {.is_cancelled = true};
+  }
+}
+
+void handle_object::watch_all(std::uint64_t number) const {
+  try {
+    for (const part& each : parts_) watch(my_entry(each.of), number);
+  } catch (const std::exception&) {
+    release();
+    throw;
   }
 }
 
@@ -230,7 +267,14 @@ bool handle_object::held() const {
 
 bool handle_object::owner_died() const { return any_held(parts_, &named_handle::owner_died); }
 
-bool handle_object::lost() const { return any_held(parts_, &named_handle::is_lost); }
+bool handle_object::lost() const {
+  return std::ranges::any_of(parts_, [](const part& each) {
+    const auto found = my_table().entries.find(each.of.get());
+    if (found == my_table().entries.end()) return false;
+    const entry& mine = found->second;
+    return mine.handle->is_held() ? mine.handle->is_lost() : mine.was_lost;
+  });
+}
 
 void handle_object::mark_consistent() const {
   for (const part& each : parts_) my_entry(each.of).handle->mark_consistent();

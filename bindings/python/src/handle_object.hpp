@@ -44,8 +44,9 @@ class handle_object {
   [[nodiscard]] const recipe* take(limit patience, mode as = mode::none) const;
   /// Releases all that can be, and then throws what was wrong first.
   void release(mode as = mode::none) const;
-  /// At the end of a `with`, which a fork may have left with nothing to release.
-  void leave() const;
+  /// At the end of a block, which a fork may have left with nothing to release. Throws lost_error
+  /// if a lock that tells it was lost.
+  void leave(mode as = mode::none) const;
 
   // For a task of asyncio, in a thread that holds for it:
 
@@ -54,7 +55,11 @@ class handle_object {
     bool is_cancelled = false;
     const recipe* late = nullptr;
   };
-  [[nodiscard]] outcome take_unless(cancellation& cancelled, limit patience) const;
+  [[nodiscard]] outcome take_unless(cancellation& cancelled, limit patience,
+                                    std::uint64_t watched_as) const;
+  /// Has the number told, in place of the locks' own, when a hold of this thread is lost. None is
+  /// held if it throws.
+  void watch_all(std::uint64_t number) const;
   /// True if this thread holds one of the locks already, so that it cannot hold it for another
   /// task.
   [[nodiscard]] bool is_in_use() const;
@@ -68,6 +73,7 @@ class handle_object {
   void mark_consistent() const;
   [[nodiscard]] std::uint64_t token() const;
   [[nodiscard]] int unit() const;  // -1: none
+  /// Of a lock that is not held: of its last hold.
   [[nodiscard]] bool lost() const;
   /// Of the domains that this thread's handles use, else of the locks'.
   [[nodiscard]] bool still_valid() const;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,8 +25,22 @@ struct recipe {
   named_lock_options what;
   int units = 0;  ///< of a semaphore
   bool raises = false;
-  bool reentrant = false;  ///< its holder may acquire exclusively again
+  bool reentrant = false;        ///< its holder may acquire exclusively again
+  bool tells_loss = false;       ///< the end of a block throws lost_error
+  std::uint64_t watched_as = 0;  ///< each hold of a thread is watched, by this number; 0: none is
+  bool may_be_lost = tells_loss || watched_as != 0 || in.is_of_cluster();
 };
+
+/// Where the numbers of holds go that are lost, eight bytes each: a pipe, which a thread of Python
+/// reads. -1: there is none yet. The library's thread, which writes, must not wait for the
+/// interpreter, since a holder that has it may wait for that thread.
+inline std::atomic<int> numbers_of_lost{-1};
+
+struct tell_number {
+  std::uint64_t number;
+  void operator()() const;
+};
+using told_by_number = std::stop_callback<tell_number>;
 
 /// A thread's handle of a lock.
 struct entry {
@@ -33,6 +48,8 @@ struct entry {
   std::unique_ptr<named_handle> handle;
   bool used = false;        // the slot is taken, and the lock is looked up
   std::uint64_t again = 0;  // of a reentrant lock: its exclusive acquires beside the first
+  bool was_lost = false;    // the last hold, when it was released
+  std::unique_ptr<told_by_number> at_loss = {};
 };
 
 // Read at every acquire and release: so without a call, in a shared library too.

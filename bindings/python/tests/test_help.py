@@ -49,9 +49,12 @@ def test_a_data_class_explains_its_fields(cls):
         assert f"`{field.name}`" in cls.__doc__, field.name
 
 
+EXCEPTIONS_OF_CPP = (lockflight.DomainError, lockflight.LockLost, lockflight.OwnerDied)
+
+
 def has_signature(what):
     """Python has none for an exception that is made as RuntimeError is."""
-    return callable(what) and what not in (lockflight.DomainError, lockflight.OwnerDied)
+    return callable(what) and what not in EXCEPTIONS_OF_CPP
 
 
 @pytest.mark.parametrize(("owner", "name"), MEMBERS, ids=ids)

@@ -140,7 +140,7 @@ class Round:
         self.around = checker.Surroundings(
             ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped,
             stalls=self.cluster.network.stalls,
-            longest_wait=int(self.longest_wait * history.SECOND),
+            longest_wait=int(self.longest_wait * history.SECOND), ttl=int(self.cluster.ttl * history.SECOND),
             judges_times=self.judges_times)
         self.found += checker.check(self.operations, self.around)
         self.found += self.crew.failed

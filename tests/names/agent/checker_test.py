@@ -64,7 +64,7 @@ class CheckerTest(unittest.TestCase):
 
     def test_a_holder_that_is_not_valid_any_more(self):
         lost = writer(0, 1, valid=MS, checked=400 * MS, still_valid=0, wrote=None, fenced=None,
-                      leaving=400 * MS, released=401 * MS)
+                      leaving=400 * MS, released=401 * MS, told=2 * MS)
         self.right(lost, writer(10, 1, epoch=2), removals={2})
         late = dataclasses.replace(lost, still_valid=5 * MS, leaving=405 * MS)
         self.wrong("two holders", late, writer(399, 1, epoch=2), removals={2})
@@ -72,6 +72,21 @@ class CheckerTest(unittest.TestCase):
     def test_a_holder_that_is_killed(self):
         self.right(dies(0, 1), writer(3, 2, died=True))
         self.wrong("two holders", dies(0, 1, client="h3.1"), writer(1, 2, died=True))
+
+    # ---- losses ----
+
+    def test_a_loss_is_told_in_time(self):
+        lost = writer(0, 1, valid=MS, checked=400 * MS, still_valid=0, wrote=None, fenced=None,
+                      leaving=400 * MS, released=401 * MS, told=90 * MS)
+        late = writer(299, 1, epoch=2)
+        self.right(lost, late, removals={2}, ttl=2 * SECOND)
+        for told in (101 * MS, None):
+            not_in_time = dataclasses.replace(lost, told=told)
+            self.wrong("of its loss", not_in_time, late, removals={2}, ttl=2 * SECOND)
+            self.right(not_in_time, late, removals={2}, ttl=2 * SECOND,
+                       stopped={"h1.1": [(150 * MS, 250 * MS)]})
+        self.right(dataclasses.replace(lost, told=None, leaving=299 * MS, released=400 * MS),
+                   late, removals={2}, ttl=2 * SECOND)
 
     # ---- tokens and registers ----
 

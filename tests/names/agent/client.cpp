@@ -9,6 +9,7 @@
 // Events of an operation (thread, number), with `t` of CLOCK_MONOTONIC in nanoseconds:
 //   invoke    name, mode, limit_ms (-1: none)
 //   acquired  token (exclusive), died, valid: for how long from `t` on
+//   told      the library said that the hold is lost
 //   leaving   before the release; of an exclusive holder what it read and wrote, when it saw last
 //             that it is valid, for how long from then on, and when it had written
 //   released; gave_up: the time was over; error: what was thrown
@@ -22,10 +23,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -123,9 +126,13 @@ class user {
   int below(int most) { return std::uniform_int_distribution<>(0, most - 1)(random_); }
   bool happens(int percent) { return below(100) < percent; }
 
-  void note(const char* event, std::int64_t at, const std::string& more = "") {
+  void note(const char* event, std::int64_t at, const std::string& more = "") const {
+    note_of(number_, event, at, more);
+  }
+  void note_of(std::uint64_t operation, const char* event, std::int64_t at,
+               const std::string& more = "") const {
     log_.write(fmt::format("{{\"event\":\"{}\",\"t\":{},\"thread\":{},\"op\":{}{}}}\n", event, at,
-                           thread_, number_, more));
+                           thread_, operation, more));
   }
 
   void use(int name) {
@@ -162,11 +169,12 @@ class user {
     return true;
   }
 
-  void note_acquired(const named_lock& lock, std::uint64_t token) {
+  void note_acquired(named_lock& lock, std::uint64_t token) {
     const std::int64_t at = now_ns();
     const auto valid = lock.valid_for().count();
     note("acquired", at,
          fmt::format(",\"token\":{},\"died\":{},\"valid\":{}", token, lock.owner_died(), valid));
+    at_loss_.emplace(lock.loss(), [this, of = number_] { note_of(of, "told", now_ns()); });
   }
 
   // Most sections are short. A few are as long as a hiccup of the network.
@@ -219,6 +227,7 @@ class user {
   int thread_;
   std::mt19937 random_;
   std::uint64_t number_ = 0;
+  std::optional<std::stop_callback<std::function<void()>>> at_loss_;  // of the last hold
   std::vector<std::unique_ptr<named_lock>> locks_;
 };
 

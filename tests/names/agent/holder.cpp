@@ -1,7 +1,7 @@
 // Holds a name of a cluster's domain until its input ends: cluster_holder DOMAIN NAME
 // [shared|stays|many COUNT]
 //
-// It prints "held TOKEN DIED", then "lost" if it is not certainly alone any more, and "released".
+// It prints "held TOKEN DIED", then "lost" when it is told that, and "released".
 // One that stays goes on then, so that its thread keeps its slot, until it is killed. With `many`
 // it locks and unlocks NAME0, NAME1 and so on instead, in some threads.
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,10 +61,8 @@ int main(int argc, char** argv) {
     lock.lock();
   say(fmt::format("held {} {}", shares ? 0 : lock.token(), lock.owner_died() ? 1 : 0));
   if (lock.owner_died() && !shares) lock.mark_consistent();
-  bool was_lost = false;
-  while (!ends_within(10)) {
-    if (lock.is_lost() && !was_lost) say("lost");
-    was_lost = was_lost || lock.is_lost();
+  const std::stop_callback at_loss(lock.loss(), [] { say("lost"); });
+  while (!ends_within(-1)) {
   }
   if (shares)
     lock.unlock_shared();

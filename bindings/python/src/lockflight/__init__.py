@@ -13,7 +13,7 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 """
 
 from ._communicator import Communicator
-from ._core import DomainError, OwnerDied
+from ._core import DomainError, LockLost, OwnerDied
 from ._domains import Domain, DomainOver, LockState, LockUse, LockUser, LockUsers, Participant
 from ._locks import Mutex, Semaphore, SharedMutex, all_of
 from ._way import AllOf, NotAcquired
@@ -24,6 +24,7 @@ __all__ = [
     "Domain",
     "DomainError",
     "DomainOver",
+    "LockLost",
     "LockState",
     "LockUse",
     "LockUser",

@@ -67,6 +67,22 @@ def checked_on_owner_died(given: Any) -> str:
     return str(given)
 
 
+def checked_loss(given: Any, domain: str) -> str:
+    """None stands for what is usual in that domain."""
+    if given is None:
+        return "raise" if domain.startswith("etcd:") else "ignore"
+    accepted = "'raise', 'ignore', or None: 'raise' in the domain of a cluster, else 'ignore'"
+    if checked_text("loss", given, accepted) not in ("raise", "ignore"):
+        raise ValueError(f"loss {given!r} (accepted: {accepted})")
+    return str(given)
+
+
+def checked_function(name: str, given: Any) -> Any:
+    if given is not None and not callable(given):
+        raise TypeError(f"{name} {given!r} (accepted: a function of the lock, or None)")
+    return given
+
+
 def checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} {value!r} (accepted: True, False)")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from . import _core
+from . import _core, _losses
 from ._checked import (
     checked_flag,
+    checked_function,
     checked_lock,
+    checked_loss,
     checked_on_owner_died,
     checked_text,
     checked_whole,
@@ -17,6 +19,7 @@ from ._tasks import TaskHolds, holds_of
 from ._way import Acquired, AllOf, Block, Way
 
 _Shared = TypeVar("_Shared", bound="SharedMutex")
+_OnLoss = Optional[Callable[[Any], object]]
 
 
 class Named(Acquired):
@@ -28,12 +31,36 @@ class Named(Acquired):
     _excludes = True  # a holder that is no reader excludes all others
 
     def _make(
-        self, kind: str = "", parameters: str = "", units: int = 0, on_owner_died: str = "tell"
+        self,
+        kind: str = "",
+        parameters: str = "",
+        units: int = 0,
+        on_owner_died: str = "tell",
+        loss: Optional[str] = None,
+        on_loss: _OnLoss = None,
     ) -> None:
         domain, name = self.domain, self.name
         self._tasks = holds_of(domain.path, name, may_poll=not domain.name.startswith("etcd:"))
         raises = on_owner_died == "raise"
-        super().__init__(domain._core, name, kind, parameters, units, raises, self._reentrant)
+        self._tells_loss = checked_loss(loss, domain.name) == "raise"
+        self._on_loss = on_loss
+        watched_as = 0 if on_loss is None else _losses.number_for(self)
+        super().__init__(
+            domain._core,
+            name,
+            kind,
+            parameters,
+            units,
+            raises,
+            self._reentrant,
+            self._tells_loss,
+            watched_as,
+        )
+
+    def _is_lost_now(self) -> None:
+        """A hold of a thread."""
+        if self._on_loss is not None:
+            self._on_loss(self)
 
     @property
     def name(self) -> str:
@@ -108,11 +135,16 @@ class Mutex(Named):
 
     In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
     as long as it reaches the cluster: valid_for() says how far ahead it is, and `lost` whether it
-    is past. Nothing is called when it comes, since the library has no threads of its own: ask
-    before each step that must not be done twice. A task of asyncio can wait for it:
+    is past. A hold may also be lost because its domain is removed or overwritten.
 
-        while (left := await lock.valid_for_async()) > 2:
-            await asyncio.sleep(min(left - 2, 1))
+    With loss="raise" the end of a `with` in which the lock was lost raises LockLost, and the next
+    holder is told of a death, since the block may have been left in the middle; an `async with` is
+    cancelled as soon as the lock is lost, and then raises LockLost. That is the default in the
+    domain of a cluster. With loss="ignore", the default elsewhere, neither happens.
+
+    `on_loss` is called with this object when a hold of a thread or task is lost: for a thread on
+    another one, which it should not keep for long, and for a task in its loop. In the domain of a
+    cluster that is at least a tenth of the time to live before another host can hold the lock.
     """
 
     def __init__(
@@ -124,6 +156,8 @@ class Mutex(Named):
         parameters: str = "",
         on_owner_died: str = "tell",
         reentrant: bool = False,
+        loss: Optional[str] = None,
+        on_loss: _OnLoss = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; the lock is not acquired."""
         self._recipe = (
@@ -133,9 +167,17 @@ class Mutex(Named):
             checked_text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
             checked_on_owner_died(on_owner_died),
             checked_flag("reentrant", reentrant),
+            loss,
+            checked_function("on_loss", on_loss),
         )
         self._reentrant = reentrant
-        self._make(kind=kind, parameters=parameters, on_owner_died=on_owner_died)
+        self._make(
+            kind=kind,
+            parameters=parameters,
+            on_owner_died=on_owner_died,
+            loss=loss,
+            on_loss=on_loss,
+        )
 
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
@@ -152,6 +194,8 @@ def _remake(
     parameters: str,
     on_owner_died: str,
     reentrant: bool,
+    loss: Optional[str],
+    on_loss: _OnLoss,
 ) -> Mutex:
     return cls(
         name,
@@ -160,6 +204,8 @@ def _remake(
         parameters=parameters,
         on_owner_died=on_owner_died,
         reentrant=reentrant,
+        loss=loss,
+        on_loss=on_loss,
     )
 
 
@@ -188,7 +234,7 @@ class Semaphore(Named):
     each of which takes a slot of the domain. All who use a name agree about `units`, else
     ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
     --units 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
-    units are those of all hosts.
+    units are those of all hosts. `loss` and `on_loss` are those of Mutex.
     """
 
     _excludes = False
@@ -200,6 +246,8 @@ class Semaphore(Named):
         domain: Union[str, Domain] = "default",
         *,
         on_owner_died: str = "tell",
+        loss: Optional[str] = None,
+        on_loss: _OnLoss = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; no unit is acquired."""
         if not 1 <= checked_whole("units", units, _UNITS) <= 1024:
@@ -209,8 +257,10 @@ class Semaphore(Named):
             domain_of(domain),
             units,
             checked_on_owner_died(on_owner_died),
+            loss,
+            checked_function("on_loss", on_loss),
         )
-        self._make(units=units, on_owner_died=on_owner_died)
+        self._make(units=units, on_owner_died=on_owner_died, loss=loss, on_loss=on_loss)
 
     @property
     def units(self) -> int:
@@ -225,14 +275,20 @@ class Semaphore(Named):
         return f"lockflight.Semaphore({self.name!r}, {self.units}, domain={self.domain.name!r})"
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        name, domain, units, on_owner_died = self._recipe
-        return _remake_semaphore, (type(self), name, units, domain, on_owner_died)
+        name, domain, units, *others = self._recipe
+        return _remake_semaphore, (type(self), name, units, domain, *others)
 
 
 def _remake_semaphore(
-    cls: Type[Semaphore], name: str, units: int, domain: Domain, on_owner_died: str
+    cls: Type[Semaphore],
+    name: str,
+    units: int,
+    domain: Domain,
+    on_owner_died: str,
+    loss: Optional[str],
+    on_loss: _OnLoss,
 ) -> Semaphore:
-    return cls(name, units, domain, on_owner_died=on_owner_died)
+    return cls(name, units, domain, on_owner_died=on_owner_died, loss=loss, on_loss=on_loss)
 
 
 def all_of(

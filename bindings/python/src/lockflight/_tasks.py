@@ -17,7 +17,7 @@ import time
 from typing import TYPE_CHECKING, Any, Deque, Dict, List, Optional, Tuple
 import weakref
 
-from . import _core, _workers
+from . import _core, _losses, _workers
 
 if TYPE_CHECKING:
     from ._locks import Named
@@ -98,6 +98,7 @@ class Hold:
     again = 0  # acquires of a reentrant lock beside the first
     gate: Optional[_Gate] = None
     owner: Any = None
+    scope: Optional[Scope] = None
 
     def __init__(self, lock: Named, shared: bool, acquire: _workers.Acquire) -> None:
         self.lock, self.shared, self.acquire = lock, shared, acquire
@@ -123,6 +124,62 @@ class Hold:
             self.acquire.give_up()
         if self.gate is not None:
             self.gate.leave()
+
+
+class Scope:
+    """The block of a task that is to be told of a loss: it is cancelled once, unless its end has
+    begun, and the locks' functions are called in the loop."""
+
+    def __init__(self, locks: List[Named], task: _Task) -> None:
+        self._locks, self._task = locks, task
+        self._loop = asyncio.get_running_loop()
+        self._is_over = False
+        self._has_cancelled = False
+        self.number = _losses.number_for(self)
+        # Before Python 3.11 a task does not know how often it was cancelled.
+        self._cancelled_before = task.cancelling() if hasattr(task, "cancelling") else 0
+
+    @staticmethod
+    def for_locks(locks: List[Named], task: _Task) -> Optional[Scope]:
+        """None if there is nothing to tell."""
+        tells = any(lock._tells_loss or lock._on_loss is not None for lock in locks)
+        return Scope(locks, task) if tells else None
+
+    def _is_lost_now(self) -> None:
+        """In the thread of losses."""
+        try:
+            self._loop.call_soon_threadsafe(self._tell)
+        except RuntimeError:  # the loop is closed
+            pass
+
+    def _tell(self) -> None:
+        if self._is_over or self._has_cancelled:
+            return
+        for lock in self._locks:
+            try:
+                lock._is_lost_now()
+            except Exception as error:
+                told = {"message": f"on_loss of {lock!r}", "exception": error}
+                self._loop.call_exception_handler(told)
+        if self._task is not None and any(lock._tells_loss for lock in self._locks):
+            self._has_cancelled = True
+            self._task.cancel(f"{self._locks[0]!r} is lost")
+
+    async def end(self, kind: Any) -> bool:
+        """At the end of the block, which `kind` ends. True if the task was cancelled by somebody
+        else as well, so that it has to end."""
+        self._is_over = True
+        if not self._has_cancelled:
+            return False
+        if kind is None or not issubclass(kind, asyncio.CancelledError):
+            # The block came to its end first: the cancellation is still to come, or was caught.
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                pass
+        if not hasattr(self._task, "uncancel"):
+            return False
+        return bool(self._task.uncancel() > self._cancelled_before)
 
 
 class TaskHolds:
@@ -218,8 +275,11 @@ async def enter(way: Way, task: _Task) -> Any:
 async def _acquire(
     way: Way, parts: List[Tuple[Named, bool]], task: _Task, until: Optional[float]
 ) -> None:
-    acquire = _workers.Acquire(way, parts, until)
+    scope = Scope.for_locks([lock for lock, _ in parts], task)
+    acquire = _workers.Acquire(way, parts, until, scope.number if scope is not None else 0)
     holds = [Hold(lock, shared, acquire) for lock, shared in parts]
+    for hold in holds:
+        hold.scope = scope
     try:
         for hold in holds:
             hold.lock._tasks.begin(task, hold)
@@ -237,12 +297,14 @@ async def _acquire(
         raise
 
 
-async def leave(way: Way, task: _Task) -> None:
+async def leave(way: Way, task: _Task, kind: Any) -> None:
     """Releases all that the task holds of them, and then raises what was wrong first. All of it is
-    on its way before the first await, and is done whatever ends this call."""
+    on its way before the first await, and is done whatever ends this call. `kind` is the type of the
+    exception that ends the block, or None."""
     error: Optional[BaseException] = None
     replies: List[_workers.Reply] = []
     holds: List[Hold] = []
+    scopes: List[Scope] = []
     for lock, shared in way._parts:
         for hold in reversed(lock._tasks.of(task)):
             if hold.lock is lock and hold.shared == shared:
@@ -258,7 +320,12 @@ async def leave(way: Way, task: _Task) -> None:
             continue
         replies.append(hold.worker.post_give(hold.give))
         hold.lock._tasks.end(task, hold)
+        if hold.scope is not None and hold.scope not in scopes:
+            scopes.append(hold.scope)
+    is_cancelled = False
     try:
+        for scope in scopes:
+            is_cancelled |= await scope.end(kind)
         for reply in replies:
             _, found = await reply.outcome()
             error = error or found
@@ -266,6 +333,8 @@ async def leave(way: Way, task: _Task) -> None:
         for hold in holds:
             if hold.gate is not None and hold not in hold.lock._tasks.of(task):
                 hold.gate.leave()
+    if is_cancelled:
+        raise asyncio.CancelledError()
     if error is not None:
         raise error
 

@@ -165,8 +165,11 @@ class Acquire:
     """An acquire for a task. It ends with a worker that holds and belongs to the task, or with one
     that is free. Of several locks, one worker holds all."""
 
-    def __init__(self, way: Way, parts: _Parts, until: Optional[float]) -> None:
+    def __init__(
+        self, way: Way, parts: _Parts, until: Optional[float], watched_as: int = 0
+    ) -> None:
         self._way, self._parts, self._until = way, parts, until
+        self._watched_as = watched_as
         self.alike = tuple((id(lock._tasks), shared) for lock, shared in parts)
         self.size = len(parts)
         self.refused_by: List[_Poller] = []  # those that hold one of the locks for another task
@@ -222,7 +225,7 @@ class Acquire:
 
     def _acquire(self, worker: Worker, has_seat: bool) -> None:
         left = -1 if self._until is None else max(self._until - time.monotonic(), 0)
-        got, error = _outcome(lambda: self._way._acquire_unless(self._cancellation, left))
+        got, error = _outcome(lambda: self._way._acquire_unless(self._cancellation, left, self._watched_as))
         if has_seat:
             _give_seat()
         self._decide(bool(got), error)
@@ -232,7 +235,7 @@ class Acquire:
         poller holds one of the locks for another task, so that another thread has to try."""
         if self.is_over:
             return True
-        got, error = _outcome(self._way._attempt)
+        got, error = _outcome(lambda: self._way._attempt(self._watched_as))
         if error is None and isinstance(got, str) and self.is_late:
             late = got
             found, error = _outcome(lambda: self._way._not_acquired(late))
@@ -336,7 +339,7 @@ def give(worker: Worker, parts: _Parts, as_death: bool = False) -> Optional[Base
     for lock, shared in reversed(parts):
         error: Optional[BaseException] = None
         if not as_death:
-            _, error = _outcome(lock.release_shared if shared else lock.release)
+            _, error = _outcome(lambda: lock._leave(shared))
         if as_death or error is not None:
             lock._abandon()
         first = first or error

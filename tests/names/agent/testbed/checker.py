@@ -21,6 +21,7 @@ class Surroundings:
     stopped: dict = dataclasses.field(default_factory=dict)  # client: [(begin, end)]
     stalls: list = dataclasses.field(default_factory=list)  # (begin, end): the testbed did not run
     longest_wait: int = 5 * SECOND  # the bound of an acquire in calm times
+    ttl: int = 0
     judges_times: bool = True  # a machine that does other things as well keeps no bounds
 
 
@@ -40,6 +41,8 @@ def check(operations, around):
         found += deaths(of_name, writers, around)
     if not around.judges_times:
         return found
+    for of_name in by_name.values():
+        found += losses([each for each in of_name if each.acquired is not None], around)
     found += limits(operations, around)
     found += [f"no progress: {each} waited {waited / SECOND:.1f} s in calm times"
               for each, waited in waits(operations, around) if waited > around.longest_wait]
@@ -175,6 +178,28 @@ def deaths(operations, writers, around):
 
 def overlap(begin, end, times):
     return sum(max(0, min(end, until) - max(begin, since)) for since, until in times)
+
+
+def losses(held, around):
+    """Who is still inside when another one begins to hold was told a tenth of a time to live before,
+    unless it was stopped."""
+    found = []
+    inside = []
+    for each in sorted(held, key=lambda each: each.acquired):
+        inside = [other for other in inside if other.end > each.acquired]
+        for other in inside:
+            if each.valid == 0 or (each.shares and other.shares):
+                continue
+            if any(begin <= each.acquired < end for begin, end in other.valid_times):
+                continue  # exclusion() finds that
+            since = max(other.acquired, each.acquired - around.ttl)
+            if overlap(since, each.acquired, around.stopped.get(other.client, []) + around.stalls):
+                continue
+            if other.told is None or other.told > each.acquired - around.ttl // 10:
+                when = "not told" if other.told is None else f"told at {other.told}"
+                found.append(f"{when} of its loss: {other}, before {each}")
+        inside.append(each)
+    return found
 
 
 def limits(operations, around):

@@ -24,6 +24,7 @@ class Operation:
     token: int = 0
     died: bool = False
     valid: int = 0                    # from `acquired` on
+    told: int | None = None           # when it was told that its hold is lost
     leaving: int | None = None        # just before the release
     checked: int = 0                  # in the section's end, before the writes
     still_valid: int = 0              # from `checked` on
@@ -86,6 +87,8 @@ def add(event, client, killed, operations):
     of = operations[key]
     if what == "acquired":
         of.acquired, of.token, of.died, of.valid = at, event["token"], event["died"], event["valid"]
+    elif what == "told":
+        of.told = at
     elif what == "leaving":
         of.leaving, of.checked, of.still_valid = at, event["checked"], event["valid"]
         of.plain = event.get("plain", 0)
