@@ -431,7 +431,7 @@ class named_handle {
   /// shortest. Reads a clock.
   /// In a child of a fork it is about the parent's hold, so that a child can watch it.
   ///
-  /// Unless the host has lost the cluster the time grows again, every third of
+  /// Unless the host has lost the cluster the time grows again, several times in each
   /// domain::time_to_live(). It does not grow again, in one hold, once this function has returned 0
   /// or the loss was told: what a holder has given up it does not get back.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;

@@ -4,7 +4,7 @@
 //
 // - A hold's moment has come: `told_before` a time to live before the deadline of its host, by
 //   CLOCK_BOOTTIME. The agent moves the deadline on without a word, so the thread looks again at
-//   the moment that it knew, about twice in each time to live.
+//   the moment that it knew, a little more than once in each time to live.
 // - The kernel says (inotify) that a domain file was removed, replaced or written to by something
 //   else than its mapping; the agent changes a time of the file when it sets the deadline back.
 // - A new hold's moment comes before all others.
