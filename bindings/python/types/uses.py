@@ -13,6 +13,10 @@ from lockflight import AllOf, Mutex, Semaphore, SharedMutex
 mutex = Mutex("a", domain="jobs", on_owner_died="raise", reentrant=True)
 shared = SharedMutex("b")
 gpu = Semaphore("gpu", 3)
+told = Mutex("c", loss="raise", on_loss=lambda of: print(of))
+Semaphore("gpu", 3, loss=None, on_loss=print)
+Mutex("c", loss=3)  # wrong
+Mutex("c", on_loss="print")  # wrong
 
 assert_type(mutex.acquire(), bool)
 assert_type(mutex.acquire(timeout=5), bool)
