@@ -45,6 +45,7 @@ class simulated_acquire final : public acquire_events {
     what_.leave();
   }
   [[nodiscard]] bool is_valid(instant now) const override { return what_.is_valid(now); }
+  [[nodiscard]] instant told_at(instant ttl) const override { return what_.told_at(ttl); }
   [[nodiscard]] token fence() const override { return what_.fence(); }
   [[nodiscard]] bool died() const override { return what_.died(); }
 

@@ -22,17 +22,48 @@ void observer::check_exclusion(const std::string& name, const history& of, true_
                                                     exclusive->client, other->client, name));
 }
 
-void observer::check_all(true_time now) const {
-  for (const auto& [name, of] : of_name_)
+void observer::check_all(true_time now) {
+  for (auto& [name, of] : of_name_) {
+    tell_losses(of, now);
     if (of.inside.size() > 1) check_exclusion(name, of, now);
+  }
 }
 
-void observer::entered(const std::string& name, const holder& who, true_time now) {
+// A timer of the host has told a holder at the moment that the header gave before it changed. If
+// the header does not give it any time more, the agent has the holder told at once.
+void observer::tell_losses(history& of, true_time now) const {
+  for (holder& each : of.inside) {
+    if (each.told) continue;
+    const instant clock = each.clock->at(now);
+    if (each.told_at <= clock) {
+      each.told = each.told_at;
+      continue;
+    }
+    each.told_at = each.what->told_at(ttl_);
+    if (each.told_at <= clock) each.told = clock;
+  }
+}
+
+void observer::check_told(const std::string& name, const history& of, const holder& who,
+                          true_time now) const {
+  for (const holder& each : of.inside) {
+    if (each.client == who.client || (each.as == mode::shared && who.as == mode::shared)) continue;
+    if (!each.told || *each.told > each.clock->at(now) - ttl_ / 10)
+      throw violation("loss", fmt::format("client {} was not told in time that it has lost '{}', "
+                                          "and client {} enters",
+                                          each.client, name, who.client));
+  }
+}
+
+void observer::entered(const std::string& name, holder who, true_time now) {
   ++entries_;
   history& of = of_name_[name];
+  who.told_at = who.what->told_at(ttl_);
+  tell_losses(of, now);
   of.inside.push_back(who);
   const bool valid = who.is_valid(now);
   check_exclusion(name, of, now);
+  if (valid) check_told(name, of, who, now);
   if (valid) {
     const bool told = who.what->died();
     if (of.open && !told)

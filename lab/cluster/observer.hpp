@@ -8,6 +8,8 @@
 //   entry that is not valid has a smaller one than a valid holder.
 // - died: while an exclusive section is open that its holder, valid at the time, did not leave,
 //   each valid holder is told. An exclusive holder that leaves completes it.
+// - loss: when a valid holder enters, each other one that is inside, unless both share, was told of
+//   its loss a tenth of a time to live before, by the clock of its host.
 // - false alarm: a holder is told only if that is so, or if a host was taken off the members that
 //   owned the name exclusively or was its home.
 //
@@ -42,12 +44,16 @@ class observer {
     mode as;
     const acquire_events* what;
     const host_clock* clock;
-    identity of{};  ///< the holder's host
+    identity of{};                     ///< the holder's host
+    instant told_at = 0;               ///< as the header was last
+    std::optional<instant> told = {};  ///< when it was told
 
     [[nodiscard]] bool is_valid(true_time now) const { return what->is_valid(clock->at(now)); }
   };
 
-  void entered(const std::string& name, const holder& who, true_time now);
+  explicit observer(instant ttl) : ttl_(ttl) {}
+
+  void entered(const std::string& name, holder who, true_time now);
   /// The holder leaves as it should. `calm`: no change of membership is under way.
   void leaves(const std::string& name, int client, true_time now, bool calm);
   void dies_inside(const std::string& name, int client);
@@ -56,7 +62,7 @@ class observer {
   /// An operator ends doubt, while these are the members.
   void end_doubt(const epoch_value& now);
   /// Deadlines have moved: holders that were not valid may be again.
-  void check_all(true_time now) const;
+  void check_all(true_time now);
 
   [[nodiscard]] std::uint64_t entries() const { return entries_; }
 
@@ -69,9 +75,13 @@ class observer {
   };
 
   static void check_exclusion(const std::string& name, const history& of, true_time now);
+  void tell_losses(history& of, true_time now) const;
+  void check_told(const std::string& name, const history& of, const holder& who,
+                  true_time now) const;
   void enter_exclusively(const std::string& name, history& of, const holder& who, bool valid,
                          true_time now);
 
+  instant ttl_;
   std::map<std::string, history> of_name_;
   std::uint64_t entries_ = 0;
 };

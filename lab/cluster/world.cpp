@@ -9,7 +9,11 @@
 namespace lockflight::cluster::sim {
 
 world::world(const plan& what, const core_under_test& core, std::vector<std::string>* trace)
-    : plan_(what), core_(core), trace_(trace), random_(what.seed * 2 + 1) {
+    : plan_(what),
+      core_(core),
+      trace_(trace),
+      random_(what.seed * 2 + 1),
+      observer_(what.times.ttl) {
   for (int i = 0; i < plan_.names; ++i) names_.push_back(fmt::format("name {}", i));
   links_.resize(static_cast<std::size_t>(plan_.hosts));
   for (auto& from : links_) from.resize(static_cast<std::size_t>(plan_.hosts));

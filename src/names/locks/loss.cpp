@@ -20,6 +20,7 @@
 #include "base/thread_without_signals.hpp"
 #include "lockflight/domain.hpp"
 #include "names/cluster/client/words.hpp"
+#include "names/cluster/core/acquire.hpp"
 #include "names/file/fork.hpp"
 
 namespace lockflight::detail {
@@ -55,9 +56,12 @@ cluster::instant moment_of(const hold_watch::hold& what) {
   if (!is_in_place(*what.file)) return 0;
   if (!what.file->is_of_cluster()) return never;
   const cluster_header& host = what.file->cluster();
-  // The deadline comes first: an agent whose host becomes another incarnation clears it before.
-  const cluster::instant until = host.deadline;
-  return host.incarnation == what.incarnation ? until - host.time_to_live / told_before : 0;
+  struct {
+    const cluster_header& of;
+    [[nodiscard]] cluster::instant deadline() const { return of.deadline; }
+    [[nodiscard]] cluster::incarnation_number incarnation() const { return of.incarnation; }
+  } const header{host};
+  return cluster::told_at(header, what.incarnation, host.time_to_live);
 }
 
 [[noreturn]] void refuse(const char* what) {

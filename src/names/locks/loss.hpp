@@ -2,9 +2,9 @@
 // the holds that asked for it. It starts with the first such hold, and sleeps until one of three
 // things happens:
 //
-// - A hold's moment has come: `told_before` a time to live before the deadline of its host, by
-//   CLOCK_BOOTTIME. The agent moves the deadline on without a word, so the thread looks again at
-//   the moment that it knew, a little more than once in each time to live.
+// - A hold's moment has come (cluster::told_at): a tenth of the time to live before the deadline of
+//   its host, by CLOCK_BOOTTIME. The agent moves the deadline on without a word, so the thread
+//   looks again at the moment that it knew, a little more than once in each time to live.
 // - The kernel says (inotify) that a domain file was removed, replaced or written to by something
 //   else than its mapping; the agent changes a time of the file when it sets the deadline back.
 // - A new hold's moment comes before all others.
@@ -23,10 +23,6 @@
 #include "names/file/file.hpp"
 
 namespace lockflight::detail {
-
-/// A hold is told of its loss this part of a time to live before the deadline: two twentieths,
-/// while another host waits for one twentieth more after it (times.margin of the agent).
-constexpr std::int64_t told_before = 10;
 
 /// A hold that is watched, until this object ends.
 class hold_watch {

@@ -25,6 +25,22 @@ concept words_of_a_name = requires(Words& words, ownership owned, state is) {
   { words.swap_state(is, is) } -> std::same_as<bool>;
 };
 
+/// The time until which a holder of that incarnation of the host is certainly alone if the agent
+/// does not renew; 0 if it is not certain any more.
+template <class Header>
+[[nodiscard]] instant valid_until(const Header& header, incarnation_number of) {
+  // The deadline comes first: an agent whose host becomes another incarnation clears it before.
+  const instant until = header.deadline();
+  return header.incarnation() == of ? until : 0;
+}
+
+/// The time at which such a holder is told that its hold is lost, unless the agent renews before:
+/// so early that another host cannot hold for a tenth of the time to live more.
+template <class Header>
+[[nodiscard]] instant told_at(const Header& header, incarnation_number of, instant ttl) {
+  return valid_until(header, of) - ttl / 10;
+}
+
 template <words_of_a_name Words>
 class acquire {
  public:
@@ -44,9 +60,10 @@ class acquire {
   // ---- of a holder ----
   /// True if this holder is certainly alone, by the host's clock.
   [[nodiscard]] bool is_valid(instant now) const;
-  /// The time until which the holder is certainly alone if the agent does not renew; 0 if it is not
-  /// certain any more.
-  [[nodiscard]] instant valid_until() const;
+  [[nodiscard]] instant valid_until() const { return cluster::valid_until(words_, incarnation_); }
+  [[nodiscard]] instant told_at(instant ttl) const {
+    return cluster::told_at(words_, incarnation_, ttl);
+  }
   [[nodiscard]] token fence() const { return held_.last; }  ///< of an exclusive holder
   /// A holder died inside, and no exclusive holder since has put things right.
   [[nodiscard]] bool died() const { return died_; }
@@ -160,13 +177,6 @@ template <words_of_a_name Words>
 bool acquire<Words>::is_valid(instant now) const {
   // (!) The next incarnation's deadline revives nobody.
   return now < words_.deadline() && words_.incarnation() == incarnation_;
-}
-
-template <words_of_a_name Words>
-instant acquire<Words>::valid_until() const {
-  // The deadline comes first: an agent whose host becomes another incarnation clears it before.
-  const instant until = words_.deadline();
-  return words_.incarnation() == incarnation_ ? until : 0;
 }
 
 }  // namespace lockflight::cluster
