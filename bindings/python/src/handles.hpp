@@ -25,6 +25,7 @@ struct recipe {
   int units = 0;  ///< of a semaphore
   bool raises = false;
   bool reentrant = false;  ///< its holder may acquire exclusively again
+  bool shared = false;     ///< it is a SharedMutex, which has readers
 };
 
 /// A thread's handle of a lock.

@@ -55,6 +55,7 @@ class Handle:
         units: int,
         raises: bool,
         reentrant: bool,
+        shared: bool,
     ) -> None: ...
     @overload
     def __init__(

@@ -25,6 +25,7 @@ class Named(Acquired):
     _recipe: Tuple[Any, ...]
     _tasks: TaskHolds
     _reentrant = False
+    _shares = False  # it has readers
     _excludes = True  # a holder that is no reader excludes all others
 
     def _make(
@@ -33,7 +34,9 @@ class Named(Acquired):
         domain, name = self.domain, self.name
         self._tasks = holds_of(domain.path, name, may_poll=not domain.name.startswith("etcd:"))
         raises = on_owner_died == "raise"
-        super().__init__(domain._core, name, kind, parameters, units, raises, self._reentrant)
+        super().__init__(
+            domain._core, name, kind, parameters, units, raises, self._reentrant, self._shares
+        )
 
     @property
     def name(self) -> str:
@@ -166,6 +169,8 @@ def _remake(
 class SharedMutex(Mutex):
     """A lock with one writer or any number of readers at a time: `with lock:` writes, and
     `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
+
+    _shares = True
 
     def shared(self: _Shared) -> Block[_Shared]:
         """`with lock.shared():` holds the lock as a reader."""
