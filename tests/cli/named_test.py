@@ -473,6 +473,8 @@ BAD = [
     (["run", "--no-fork", "a", "--", "true"], ["'--no-fork'", "nothing", "until it has ended"]),
     (["run", "--unlock", "a", "--", "true"], ["'--unlock'", "nothing", "is free when"]),
     (["run", "-v", "a", "--", "true"], ["'-v'", "accepted: --verbose)"]),
+    (["who", "-x"], ["'-x'", "--json); an argument that begins with '-' stands after --"]),
+    (["run", "-q", "a", "--", "true"], ["'-q'", "that begins with '-' stands between two --"]),
     (["run", "-V"], ["'-V'", "accepted: 'lockflight --version')"]),
     (["run", "--version"], ["'--version'", "accepted: 'lockflight --version')"]),
 ]
