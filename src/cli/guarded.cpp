@@ -494,7 +494,8 @@ int guarded_run::give_up(outcome how) {
 
 int run_guarded(const guarded_command& what) {
   show_process_as(program_of({what.words.begin(), std::prev(what.words.end())}));
-  if (const auto warning = domain::warning_before_open(what.in.name); !warning.empty())
+  if (const auto warning = domain::warning_before_open(what.in.name, what.in.mode);
+      !warning.empty())
     say(warning);
   if (!what.inherits) return guarded_run(what, nullptr).run();
   return run_inherited(
