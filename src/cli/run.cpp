@@ -85,12 +85,12 @@ guarded_command guarded_from(const arguments& given) {
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
-        static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));
+        static_cast<std::int64_t>(seconds_number("--grace", *text, 0, longest_grace_s) * 1e9));
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
     what.patience = limit::of_ns(
-        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, most_wait_s) * 1e9));
+        static_cast<std::uint64_t>(seconds_number("--timeout", *text, 0, most_wait_s) * 1e9));
   }
   if (given.has("--nonblock")) what.patience = limit::at_once();
   check_together(given, "--wait-anyway", {"--nonblock"});

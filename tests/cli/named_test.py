@@ -408,7 +408,7 @@ BAD = [
     (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
     (["run", "a\nb", "--", "true"], ["NAME", "a\\x0ab", "new line"]),
     (["run", "--timeout", "-1", "a", "--", "true"], ["--timeout", "'-1'", "from 0"]),
-    (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "from 0"]),
+    (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "a number of seconds from 0"]),
     (["run", "--timeout", "nan", "a", "--", "true"], ["--timeout", "'nan'", "from 0"]),
     (["run", "--timeout", "inf", "a", "--", "true"], ["--timeout", "'inf'", "from 0"]),
     (["run", "--timeout", "1", "--nonblock", "a", "--", "true"], ["--timeout", "not both"]),
