@@ -232,10 +232,11 @@ class domain {
   [[nodiscard]] static std::vector<std::string> list();
   /// The owners of the domains of that name that this user can open: the user's own domain first.
   [[nodiscard]] static std::vector<domain_owner> owners_of(std::string_view name);
-  /// A warning if open() would make a domain of this machine although a cluster's domain of that
-  /// name is on this host: the locks of the two exclude nobody of the other. Else an empty text.
-  /// The library writes to no stream; `lockflight run` and the Python package print the warning.
-  [[nodiscard]] static std::string warning_before_open(std::string_view name);
+  /// A warning if open() would make a domain although there is another one of that name, whose
+  /// locks exclude nobody of the new one: that of a cluster, or for root, that of a group that it
+  /// is not in, if the mode is 0. Else an empty text. The library writes to no stream; `lockflight
+  /// run` and the Python package print the warning.
+  [[nodiscard]] static std::string warning_before_open(std::string_view name, unsigned mode = 0);
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;

@@ -235,6 +235,21 @@ void print_hosts(console& out, const json& hosts) {
   out.line(fmt::format("{} hosts ({})", hosts.size(), joined(all, "; ")));
 }
 
+/// The sentence about the latency and the network operations of runs like this one.
+std::string footer(const json& run) {
+  const json& workload = run.at("workload");
+  constexpr const char* of_all = "; net/op counts the network operations of all ranks in a round.";
+  if (workload == "cascade")
+    return std::string("Latency is rank 0's, from its release until it has the lock again") +
+           of_all;
+  if (workload == "dht-writer")
+    return std::string("Latency is rank 0's, to write and release while all others wait") + of_all;
+  return fmt::format("Latency is that of {}; net/op counts its network operations.",
+                     report::has_lock(run)     ? "one acquire plus one release"
+                     : workload == "primitive" ? "one operation"
+                                               : "one iteration");
+}
+
 }  // namespace
 
 void print_bench(console& out, const json& bench) {
@@ -257,9 +272,7 @@ void print_bench(console& out, const json& bench) {
   out.line();
   if (const std::string what = report::unwitnessed_in(bench); !what.empty()) out.line(what);
   for (const std::string& loss : report::losses_in(bench)) out.line(out.paint(style::bad, loss));
-  out.line(
-      fmt::format("Latency is that of {}; net/op counts its network operations.",
-                  shown.has_locks ? "one acquire plus one release" : "one operation or iteration"));
+  out.line(footer(runs.front()));
   if (!left_out.empty())
     out.line(
         fmt::format("No room here for: {}. --json and --html have everything.", joined(left_out)));

@@ -59,7 +59,7 @@ void read_model(const arguments& given, check::request& asked) {
 void read_limits(const arguments& given, check::request& asked) {
   asked.random = given.has("--random");
   if (const auto text = given.one("--seconds")) {
-    asked.until.seconds = real_number("--seconds", *text, 0.001, double{most_seconds});
+    asked.until.seconds = seconds_number("--seconds", *text, 0.001, double{most_seconds});
     asked.random_until.seconds = asked.until.seconds;
   }
   if (const auto text = given.one("--seed"))

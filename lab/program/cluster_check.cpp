@@ -35,7 +35,7 @@ int run_cluster_check(const arguments& given, console& out) {
   }
   double most_seconds = 1e9;
   if (const auto text = given.one("--seconds")) {
-    most_seconds = real_number("--seconds", *text, 0.001, 1e9);
+    most_seconds = seconds_number("--seconds", *text, 0.001, 1e9);
     if (!given.has("--hours")) asked.virtual_hours = 1e9;
   }
   const auto start = std::chrono::steady_clock::now();

@@ -10,6 +10,7 @@
 #include "lab/bench/plan/launch.hpp"
 #include "lab/program/commands.hpp"
 #include "lab/program/named_fabric.hpp"
+#include "lab/program/same_options.hpp"
 #include "tool/tool.hpp"
 
 namespace lockflight::lab {
@@ -28,12 +29,13 @@ inline int run_launched_lab(bench::launch& its, int argc, char** argv) {
   // for another fabric needs no launcher.
   const bool doctor = tool::named_command(argc, argv) == "doctor" && !names_program(argc, argv);
   if (doctor || named_fabric(argc, argv) == its.fabric()) {
-    const auto refused = [](const std::exception& e, int code) {
-      std::fprintf(stderr, "lockflight: %s\n", e.what());
+    const auto refused = [&](const std::exception& e, int code) {
+      if (its.speaks()) std::fprintf(stderr, "lockflight: %s\n", e.what());
       return code;
     };
     try {
       its.start();
+      require_same_options(its, argc, argv);
     } catch (const std::invalid_argument& e) {
       return refused(e, 2);
     } catch (const std::exception& e) {

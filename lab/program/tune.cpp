@@ -95,7 +95,7 @@ tune::budget budget_of(const arguments& given, bool simulated) {
         "--runs", *runs,
         fmt::format("--runs or --budget, not both; --budget is {} already", shown(*seconds)));
   if (runs) return {.runs = whole_number("--runs", *runs, 1, most_runs), .seconds = 0};
-  if (seconds) return {.runs = 0, .seconds = real_number("--budget", *seconds, 0.001, most_s)};
+  if (seconds) return {.runs = 0, .seconds = seconds_number("--budget", *seconds, 0.001, most_s)};
   if (simulated) return {.runs = usual_simulated_runs, .seconds = 0};
   return {.runs = 0, .seconds = usual_budget_s};
 }

@@ -16,15 +16,21 @@ namespace {
 
 constexpr unsigned of_group = 0660;
 
-/// The error about a name that several domains have, with the options that choose each of them. An
-/// error about something else is returned as it is.
-domain_error which_is_meant(const domain_error& e, const domain_name& named) {
+/// The options that choose each of the domains of a name.
+std::vector<std::string> choices_of(const domain_name& named) {
   std::vector<std::string> choices;
   for (const domain_owner& each : domain::owners_of(named.name))
     if (named.mode == 0 || each.mode == named.mode)
       choices.push_back(each.mode == of_group
                             ? fmt::format("--mode {:04o} --group {}", each.mode, each.group)
                             : fmt::format("--mode {:04o}", each.mode));
+  return choices;
+}
+
+/// The error about a name that several domains have, with the options that choose each of them. An
+/// error about something else is returned as it is.
+domain_error which_is_meant(const domain_error& e, const domain_name& named) {
+  const std::vector<std::string> choices = choices_of(named);
   if (e.why != domain_error::reason::disagrees || !named.group.empty() || choices.size() < 2)
     return e;
   return {e.why, fmt::format("domain {} exists more than once (accepted: {})",
@@ -34,7 +40,9 @@ domain_error which_is_meant(const domain_error& e, const domain_name& named) {
 /// The error that there is no such domain, with the domains that there are.
 usage_error none_of(const domain_name& named) {
   std::vector<std::string> known = domain::list();
-  if (named.mode == 0) std::erase(known, named.name);  // somebody has made it since
+  // Without a mode, root's commands use no domain of a group that root is not in.
+  if (const auto choices = choices_of(named); named.mode == 0 && !choices.empty())
+    return refuse(named.argument, named.name, "with " + joined(choices, " or "));
   if (known.empty())
     return refuse(named.argument, named.name,
                   "a domain that exists; 'lockflight run' makes one, none is there");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/circle_watch.hpp"
+#include "cli/commands.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/environment.hpp"
 #include "cli/inherited.hpp"
@@ -22,6 +24,7 @@
 #include "cli/standard_error.hpp"
 #include "cli/time_left.hpp"
 #include "lockflight/named_control.hpp"
+#include "tool/parse.hpp"
 #include "tool/usage.hpp"
 
 namespace lockflight::cli {
@@ -121,10 +124,24 @@ std::string guarded_run::locks_text() const {
   return text;
 }
 
-/// The name of a command's program, without its folders.
-std::string_view program_of(const guarded_command& what) {
-  const std::string_view path = what.words.front();
-  return path.substr(path.rfind('/') + 1);
+/// The name of a command's program, without its folders. If the command is a run itself, the
+/// program is that of the innermost COMMAND.
+std::string program_of(std::vector<std::string> words) {
+  for (;;) {
+    const std::string name = words.front().substr(words.front().rfind('/') + 1);
+    if (name != lockflight_program().name) return name;
+    std::vector<const char*> line;
+    for (const std::string& word : words) line.push_back(word.c_str());
+    try {
+      std::vector<std::string> inner =
+          tool::parse(lockflight_program(), static_cast<int>(line.size()), line.data())
+              .given.all("COMMAND");
+      if (inner.empty()) return name;
+      words = std::move(inner);
+    } catch (const tool::usage_error&) {  // which that run reports itself
+      return name;
+    }
+  }
 }
 
 // ---- until it has the lock ----
@@ -476,8 +493,9 @@ int guarded_run::give_up(outcome how) {
 }  // namespace
 
 int run_guarded(const guarded_command& what) {
-  show_process_as(program_of(what));
-  if (const auto warning = domain::warning_before_open(what.in.name); !warning.empty())
+  show_process_as(program_of({what.words.begin(), std::prev(what.words.end())}));
+  if (const auto warning = domain::warning_before_open(what.in.name, what.in.mode);
+      !warning.empty())
     say(warning);
   if (!what.inherits) return guarded_run(what, nullptr).run();
   return run_inherited(

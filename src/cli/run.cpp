@@ -85,12 +85,12 @@ guarded_command guarded_from(const arguments& given) {
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
-        static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));
+        static_cast<std::int64_t>(seconds_number("--grace", *text, 0, longest_grace_s) * 1e9));
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
     what.patience = limit::of_ns(
-        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, most_wait_s) * 1e9));
+        static_cast<std::uint64_t>(seconds_number("--timeout", *text, 0, most_wait_s) * 1e9));
   }
   if (given.has("--nonblock")) what.patience = limit::at_once();
   check_together(given, "--wait-anyway", {"--nonblock"});
@@ -190,12 +190,13 @@ command run_command() {
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "
            "again as a candidate.",
            "With --every 1h, COMMAND runs at most once in each hour of the clock, whoever tries "
-           "it: periods begin at full hours or days of UTC. The period is noted before COMMAND starts, "
-           "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
-           "back. All that use NAME give the same period. A restart of the machine and 'lockflight "
-           "domain forget' forget the note. In a "
-           "cluster the note is in etcd. While etcd does not answer the run waits, as for the "
-           "lock; if it gives up while it writes the note, the period may count as done.",
+           "it: periods begin at full hours or days of UTC. The end of the period is noted before "
+           "COMMAND starts, so that it counts as done also if COMMAND fails or is killed, and if the "
+           "clock goes back. All that use NAME give the same period: another one is not noticed, "
+           "since no length is noted. A restart of the machine and 'lockflight domain forget' "
+           "forget the note. In a cluster the note is in etcd. While etcd does not answer the run "
+           "waits, as for the lock; if it gives up while it writes the note, the period may count "
+           "as done.",
            "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
            "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "

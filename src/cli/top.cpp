@@ -308,8 +308,8 @@ int run_top(const arguments& given, console& out) {
   std::optional<std::uint64_t> turns;
   if (const auto text = given.one("--seconds")) {
     if (given.has("--once")) throw refuse("--seconds", *text, "--seconds or --once, not both");
-    turns =
-        static_cast<std::uint64_t>(std::ceil(real_number("--seconds", *text, 0.001, most_seconds)));
+    turns = static_cast<std::uint64_t>(
+        std::ceil(seconds_number("--seconds", *text, 0.001, most_seconds)));
   }
   if (given.has("--once")) turns = 1;
   check_metrics_options(given);

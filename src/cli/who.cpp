@@ -91,10 +91,10 @@ command who_command() {
           {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
            "first. Each row has the process, since when it holds or waits, whether it is stopped "
            "or dead, the process of its command if it is a 'lockflight run', and a name, which "
-           "for such a run is that of its command, also while it waits. The domain is read without "
-           "stopping anybody. In a cluster's domain, the agents of all "
-           "hosts are asked; the first line says which of them do not answer. If some processes "
-           "wait for each other in a circle, a line names its members.",
+           "for such a run is that of its command, also while it waits, and of the innermost one if "
+           "that is a run, too. The domain is read without stopping anybody. In a cluster's domain, "
+           "the agents of all hosts are asked; the first line says which of them do not answer. If "
+           "some processes wait for each other in a circle, a line names its members.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
            "\"repairs\", \"owner_died\", \"holders\": [USER...], \"waiters\": [USER...], "
            "\"domain\"}, and a USER is {\"pid\", \"slot\", \"dead\", \"stopped\", \"use\": "

@@ -122,6 +122,18 @@ usage_error one_too_many(const command& of, const std::string& word) {
                 fmt::format("{}; 'lockflight {} --help' lists them", accepted, of.name));
 }
 
+bool runs_another(const command& of) {
+  return std::ranges::any_of(
+      of.options, [](const option& each) { return each.completes == option::offer::a_command; });
+}
+
+/// The end of the error about an unknown option, which may be meant as an argument.
+std::string place_of_arguments(const command& of, const std::string& word) {
+  if (word.starts_with("--") || std::ranges::none_of(of.options, &option::positional)) return "";
+  return fmt::format("; an argument that begins with '-' stands {}",
+                     runs_another(of) ? "between two --" : "after --");
+}
+
 /// The error for a word that CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const about& program, const command* of,
                      const std::vector<std::string>& words) {
@@ -131,10 +143,11 @@ usage_error leftover(const about& program, const command* of,
     if (of != nullptr)
       if (const std::string meant = meaning_of_word(*of, word, unknown); !meant.empty())
         return refuse("option", word, meant);
-    return unknown_name(word.starts_with(unknown + '=') || word == unknown
-                            ? "option"
-                            : fmt::format("in {}, option", shown(word)),
-                        unknown, visible_options(of));
+    const usage_error found = unknown_name(word.starts_with(unknown + '=') || word == unknown
+                                               ? "option"
+                                               : fmt::format("in {}, option", shown(word)),
+                                           unknown, visible_options(of));
+    return of == nullptr ? found : usage_error(found.what() + place_of_arguments(*of, word));
   }
   if (of == nullptr) return unknown_name("command", words.front(), command_names(program));
   return one_too_many(*of, words.front());
@@ -192,6 +205,7 @@ using given_words = std::map<std::string, std::vector<std::string>>;
 /// Gives words after "--" to the arguments of the command that have none yet. A command that runs
 /// another one gets its own between two "--", and else that one's.
 void add_words(const command& of, std::vector<std::string> words, given_words& to) {
+  const bool another = runs_another(of);
   for (const option& o : of.options) {
     if (!o.positional() || words.empty()) continue;
     if (o.completes == option::offer::a_command) {
@@ -199,13 +213,11 @@ void add_words(const command& of, std::vector<std::string> words, given_words& t
       continue;
     }
     if (to.contains(o.name)) continue;
-    const bool runs_another = std::ranges::any_of(
-        of.options, [](const option& each) { return each.completes == option::offer::a_command; });
     const auto mark = std::ranges::find(words, "--");
-    if (runs_another && mark == words.end()) continue;
-    const auto end = runs_another ? mark : o.repeats ? words.end() : words.begin() + 1;
+    if (another && mark == words.end()) continue;
+    const auto end = another ? mark : o.repeats ? words.end() : words.begin() + 1;
     to[o.name].assign(words.begin(), end);
-    words.erase(words.begin(), end + (runs_another ? 1 : 0));
+    words.erase(words.begin(), end + (another ? 1 : 0));
   }
   if (!words.empty()) throw one_too_many(of, words.front());
 }

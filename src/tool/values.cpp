@@ -27,6 +27,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+double number_between(std::string_view argument, std::string_view text, double min, double max,
+                      std::string_view kind) {
+  const auto value = read_number<double>(text);
+  if (!value || !std::isfinite(*value) || *value < min || *value > max)
+    throw refuse(argument, text, fmt::format("{} from {} to {}", kind, min, max));
+  return *value;
+}
+
 }  // namespace
 
 std::uint64_t whole_number(std::string_view argument, std::string_view text, std::uint64_t min,
@@ -38,10 +46,11 @@ std::uint64_t whole_number(std::string_view argument, std::string_view text, std
 }
 
 double real_number(std::string_view argument, std::string_view text, double min, double max) {
-  const auto value = read_number<double>(text);
-  if (!value || !std::isfinite(*value) || *value < min || *value > max)
-    throw refuse(argument, text, fmt::format("a number from {} to {}", min, max));
-  return *value;
+  return number_between(argument, text, min, max, "a number");
+}
+
+double seconds_number(std::string_view argument, std::string_view text, double min, double max) {
+  return number_between(argument, text, min, max, "a number of seconds");
 }
 
 std::uint64_t any_whole_number(std::string_view argument, std::string_view text,

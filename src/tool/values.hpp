@@ -16,6 +16,9 @@ namespace lockflight::tool {
 
 [[nodiscard]] double real_number(std::string_view argument, std::string_view text, double min,
                                  double max);
+/// A real number of seconds, without a unit.
+[[nodiscard]] double seconds_number(std::string_view argument, std::string_view text, double min,
+                                    double max);
 
 /// Any whole number, if other code checks which numbers there may be; `accepted` says it in
 /// words.

@@ -377,6 +377,21 @@ class Modes(NamedTest):
         self.run_well("domain", "remove", DOMAIN, *of_group["61001"])
         self.assertEqual(self.run_program("who", "jobs", DOMAIN, "--mode", "0660")[0], 0)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes a domain of a group that it is not in")
+    def test_a_domain_of_a_group_that_root_is_not_in(self):
+        of_group = ["--mode", "0660", "--group", "61001"]
+        self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *of_group)
+        self.assertEqual(self.run_in("true", options=of_group), (0, "", ""))
+        code, _, err = self.run_program("who", "jobs", DOMAIN)
+        self.assertEqual(code, 2)
+        self.assertIn(f"DOMAIN '{DOMAIN}' (accepted: with --mode 0660 --group 61001)", err)
+        code, _, err = self.run_in("true")
+        self.assertEqual((code, err), (0, f"lockflight run: makes domain '{DOMAIN}', which is of this user "
+                                          "alone; group 61001, which this user is not in, has another "
+                                          "one, with mode 0660\n"))
+        self.assertEqual(self.run_in("true"), (0, "", ""))
+        self.assertEqual(self.run_in("true", options=["--mode", "0660"]), (0, "", ""))
+
     def test_another_mode_than_that_of_the_domain(self):
         self.run_in("true")
         code, out, err = self.run_program("who", "jobs", "--domain", DOMAIN, "--mode", "0660")
@@ -393,7 +408,7 @@ BAD = [
     (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
     (["run", "a\nb", "--", "true"], ["NAME", "a\\x0ab", "new line"]),
     (["run", "--timeout", "-1", "a", "--", "true"], ["--timeout", "'-1'", "from 0"]),
-    (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "from 0"]),
+    (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "a number of seconds from 0"]),
     (["run", "--timeout", "nan", "a", "--", "true"], ["--timeout", "'nan'", "from 0"]),
     (["run", "--timeout", "inf", "a", "--", "true"], ["--timeout", "'inf'", "from 0"]),
     (["run", "--timeout", "1", "--nonblock", "a", "--", "true"], ["--timeout", "not both"]),
@@ -473,6 +488,8 @@ BAD = [
     (["run", "--no-fork", "a", "--", "true"], ["'--no-fork'", "nothing", "until it has ended"]),
     (["run", "--unlock", "a", "--", "true"], ["'--unlock'", "nothing", "is free when"]),
     (["run", "-v", "a", "--", "true"], ["'-v'", "accepted: --verbose)"]),
+    (["who", "-x"], ["'-x'", "--json); an argument that begins with '-' stands after --"]),
+    (["run", "-q", "a", "--", "true"], ["'-q'", "that begins with '-' stands between two --"]),
     (["run", "-V"], ["'-V'", "accepted: 'lockflight --version')"]),
     (["run", "--version"], ["'--version'", "accepted: 'lockflight --version')"]),
 ]

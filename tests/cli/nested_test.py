@@ -29,6 +29,19 @@ class Nested(NamedTest):
                               r"this one holds, or --wait-anyway; the run of [a-z]+ \(pid \d+\) "
                               r"(holds|shares) it and waits for this run, which would wait for it\)\n$")
 
+    def test_others_see_the_innermost_command(self):
+        inner = [*RUN, "--nonblock", "b", "--", "sh", "-c", "echo; exec sleep 60"]
+        outer = self.start(*RUN[1:], "a", "--", *RUN, "middle", "--", *inner)
+        self.addCleanup(self.end, outer)
+        self.assertEqual(outer.stdout.readline(), b"\n")
+        waiter = self.start(*RUN[1:], "a", "--", *inner)
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1, "a")
+        self.assertTrue(wait_until(lambda: self.who("b")["holders"][0]["command"] == "sleep"))
+        for name in ("a", "middle"):
+            self.assertEqual([user["command"] for user in self.who(name)["holders"]], ["sh"])
+        self.assertEqual([user["command"] for user in self.who("a")["waiters"]], ["sh"])
+
     def test_it_is_refused_at_once(self):
         for options in ([], ["--timeout", "20"], ["--shared"], ["-E", "9"]):
             self.assert_refused(self.nested(inner_options=options))

@@ -5,6 +5,8 @@ import glob
 import json
 import os
 import re
+import shutil
+import subprocess
 import unittest
 
 from support import COMMANDS, SOURCES, ProgramTest, checked
@@ -125,6 +127,23 @@ class Readme(ProgramTest):
                 with self.subTest(document=document, command=command):
                     self.assertIn(f"\ncmd_{command.replace('-', '_')}()", dev)
         self.assertGreater(found, 20)
+
+    def test_each_command_of_dev_prints_its_help_without_a_build(self):
+        """In a folder that has the scripts alone, so that no command finds anything to build or remove."""
+        dev = shutil.copy(os.path.join(SOURCES, "dev"), self.folder)
+        for folder in ("lab", "tests"):
+            os.symlink(os.path.join(SOURCES, folder), self.path(folder))
+        for tool in ("cmake", "dpkg-query", "apt-get"):
+            self.write(tool, "#!/bin/sh\necho $0 is not for help >&2\nexit 1\n")
+            os.chmod(self.path(tool), 0o755)
+        commands = [name.replace("_", "-") for name in re.findall(r"(?m)^cmd_(\w+)\(\)", source("dev"))]
+        running = {command: subprocess.Popen(
+            [dev, command, "--help"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")) for command in commands}
+        for command, process in running.items():
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, err), (0, ""), command)
+            self.assertRegex(out, command.replace("-", "[-_]"))
 
     @functools.lru_cache(maxsize=None)
     def help_of(self, command):

@@ -138,10 +138,11 @@ PyMethodDef methods[] = {
     {"release", method(&call_release<mode::none>), METH_NOARGS,
      "release($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
     {"acquire_shared", method(&call_acquire<mode::shared>), METH_VARARGS | METH_KEYWORDS,
-     "acquire_shared($self, /, blocking=True, timeout=-1)\n--\n\nAs acquire, beside other "
-     "readers."},
+     "acquire_shared($self, /, blocking=True, timeout=-1)\n--\n\nOf a SharedMutex: as acquire, "
+     "beside other readers."},
     {"release_shared", method(&call_release<mode::shared>), METH_NOARGS,
-     "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+     "release_shared($self, /)\n--\n\nOf a SharedMutex: by the thread that acquired; else "
+     "DomainError."},
     {"__enter__", method(&call_enter), METH_NOARGS,
      "__enter__($self, /)\n--\n\nAcquires, and returns what `as` gets, which is the lock. After "
      "within() it raises\nNotAcquired if the lock is not free in time."},
@@ -219,13 +220,14 @@ void add_handle(nb::module_& to) {
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
               const std::string& kind, const std::string& parameters, int units, bool raises,
-              bool reentrant, bool tells_loss, std::uint64_t watched_as) {
+              bool reentrant, bool shared, bool tells_loss, std::uint64_t watched_as) {
              new (self) handle_object({.in = in,
                                        .name = name,
                                        .what = {.kind = kind, .parameters = parameters},
                                        .units = units,
                                        .raises = raises,
                                        .reentrant = reentrant,
+                                       .shared = shared,
                                        .tells_loss = tells_loss,
                                        .watched_as = watched_as});
            })

@@ -76,7 +76,11 @@ void release_one(const part& one, mode as, bool tells_loss = false) {
   }
 }
 
-void check_can_share(const named_handle& handle) {
+void check_can_share(const recipe& of, const named_handle& handle) {
+  if (!of.shared)
+    refuse(PyExc_TypeError, std::string("acquire_shared of ") +
+                                (of.units > 0 ? "Semaphore" : "Mutex") + " '" + of.name +
+                                "' (accepted: that of a SharedMutex)");
   if (!handle.can_share())
     throw domain_error(domain_error::reason::invalid,
                        "lock '" + handle.name() +
@@ -97,7 +101,7 @@ bool take_one(const part& one, limit patience, mode as) {
   if (one.of->reentrant && as == mode::exclusive && mine.handle->held() == mode::exclusive)
       [[unlikely]]
     return ++mine.again, true;
-  if (as == mode::shared) check_can_share(*mine.handle);
+  if (as == mode::shared) check_can_share(*one.of, *mine.handle);
   {
     call_in_progress call(*one.of);
     if (!mine.used) [[unlikely]] {  // files may have to be opened and made
@@ -121,8 +125,8 @@ bool take_one(const part& one, limit patience, mode as) {
     release_one(one, as);  // an acquire that raises does not hold the lock
     refuse(owner_died_type,
            "lock '" + one.of->name +
-               "': a holder died, and what the lock guards may be half written (accepted: a Lock "
-               "with on_owner_died='tell', and mark_consistent)");
+               "': a holder died, and what the lock guards may be half written (accepted: "
+               "on_owner_died='tell', and mark_consistent)");
   }
   return true;
 }

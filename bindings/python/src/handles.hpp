@@ -26,6 +26,7 @@ struct recipe {
   int units = 0;  ///< of a semaphore
   bool raises = false;
   bool reentrant = false;        ///< its holder may acquire exclusively again
+  bool shared = false;           ///< it is a SharedMutex, which has readers
   bool tells_loss = false;       ///< the end of a block throws lost_error
   std::uint64_t watched_as = 0;  ///< each hold of a thread is watched, by this number; 0: none is
   bool may_be_lost = tells_loss || watched_as != 0 || in.is_of_cluster();

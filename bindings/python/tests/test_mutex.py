@@ -96,9 +96,19 @@ def test_misuse_is_refused(domain):
             in_thread_raises(mutex.release)
     with pytest.raises(DomainError):
         mutex.mark_consistent()
-    with pytest.raises(ValueError, match="readers do not share"):
-        Mutex("b", domain=domain, kind="flight").acquire_shared()
     assert not mutex.locked()
+
+
+def test_a_mutex_has_no_readers(domain):
+    mutex = Mutex("a", domain=domain)
+    for way in (mutex, mutex.within(5), lockflight.all_of("a", domain=domain)):
+        with pytest.raises(TypeError, match="acquire_shared of Mutex 'a' .accepted: .* SharedMutex"):
+            way.acquire_shared(blocking=False)
+    assert not mutex.locked()
+    with mutex, pytest.raises(DomainError, match="accepted: release"):
+        mutex.release_shared()
+    with pytest.raises(ValueError, match="readers do not share"):
+        SharedMutex("b", domain=domain, kind="flight").acquire_shared()
 
 
 def in_thread_raises(call):

@@ -334,6 +334,16 @@ std::vector<domain_place> find_places(std::string_view name) {
   return found;
 }
 
+std::vector<domain_place> places_meant(std::string_view name) {
+  auto all = find_places(name);
+  if (!all.empty() && all.front().mode == 0600) return {all.front()};
+  const auto ours = our_groups();
+  std::erase_if(all, [&](const domain_place& at) {
+    return std::find(ours.begin(), ours.end(), at.group) == ours.end();
+  });
+  return all;
+}
+
 domain_place place_of(std::string_view name, unsigned mode, const std::string& group) {
   const auto disagree = [&](const std::string& how, const std::string& accepted) {
     throw domain_error(domain_error::reason::disagrees,
@@ -342,16 +352,7 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
   // The default domain is always private: otherwise a member of one of our groups could take the
   // place of the domain that is used without a name.
   if (name == default_domain && mode == 0) mode = 0600;
-  auto all = find_places(name);
-  if (mode == 0) {
-    // Without a mode, a user's own domain comes before one that others have made, and root uses no
-    // domain of a group that it is not in.
-    if (!all.empty() && all.front().mode == 0600) return all.front();
-    const auto ours = our_groups();
-    std::erase_if(all, [&](const domain_place& at) {
-      return std::find(ours.begin(), ours.end(), at.group) == ours.end();
-    });
-  }
+  const auto all = mode == 0 ? places_meant(name) : find_places(name);
   const gid_t wanted = group.empty() ? 0 : group_of(group);
   std::vector<domain_place> meant;
   for (const domain_place& at : all)

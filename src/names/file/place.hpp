@@ -87,6 +87,10 @@ void drop_folder(const domain_place& at);
 /// The places of that name that exist and that this process may use, the private one first; of all
 /// names if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);
+/// Those of them that a name without a mode means: the private one if it exists, else those of
+/// groups that this process is in. Root may use the domains of other groups, but does so only if
+/// the mode says that it is to.
+[[nodiscard]] std::vector<domain_place> places_meant(std::string_view name);
 /// The place of the domain that is meant, whether it exists or not. `mode` 0 is this user's own if
 /// there is one, else that of a group that this process is in; an empty group is any of those that
 /// we may use. Throws domain_error (disagrees) if more than one is meant, or if this user's domain

@@ -402,8 +402,13 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
 }
 
 std::string command_of(const domain_slot_page& s) {
+  // A guarded process of the owner's own program is a run in a run, or has not called exec yet: the
+  // owner's text says what it runs.
   if (const auto who = guarded_by(s, recent_space()))
-    if (std::string found = comm_of(who->pid, who->tid); !found.empty()) return found;
+    if (std::string found = comm_of(who->pid, who->tid);
+        !found.empty() && found != comm_of(s.pid.load(std::memory_order_relaxed),
+                                           s.tid.load(std::memory_order_relaxed)))
+      return found;
   std::array<char, 17> command{};
   const std::array words{s.command[0].load(std::memory_order_relaxed),
                          s.command[1].load(std::memory_order_relaxed)};

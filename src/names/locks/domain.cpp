@@ -74,12 +74,19 @@ std::vector<domain_owner> domain::owners_of(std::string_view name) {
   return all;
 }
 
-std::string domain::warning_before_open(std::string_view name) {
+std::string domain::warning_before_open(std::string_view name, unsigned mode) {
   if (detail::is_cluster_name(name)) return "";
+  const std::string makes = "makes domain '" + std::string(name) + "'";
   const std::string of_cluster = std::string(detail::cluster_prefix) + std::string(name);
-  if (!owners_of(name).empty() || owners_of(of_cluster).empty()) return "";
-  return "makes domain '" + std::string(name) +
-         "', which is of this machine alone; that of the cluster is '" + of_cluster + "'";
+  const auto owners = owners_of(name);
+  if (owners.empty())
+    return owners_of(of_cluster).empty()
+               ? ""
+               : makes + ", which is of this machine alone; that of the cluster is '" + of_cluster +
+                     "'";
+  if (mode != 0 || name == default_domain || !detail::places_meant(name).empty()) return "";
+  return makes + ", which is of this user alone; group " + owners.front().group +
+         ", which this user is not in, has another one, with mode 0660";
 }
 
 const std::string& domain::name() const { return file_->name(); }

@@ -20,7 +20,6 @@
 #include "base/thread_without_signals.hpp"
 #include "lockflight/domain.hpp"
 #include "names/cluster/client/words.hpp"
-#include "names/cluster/core/acquire.hpp"
 #include "names/file/fork.hpp"
 
 namespace lockflight::detail {
@@ -55,13 +54,7 @@ bool is_in_place(const domain_file& file) {
 cluster::instant moment_of(const hold_watch::hold& what) {
   if (!is_in_place(*what.file)) return 0;
   if (!what.file->is_of_cluster()) return never;
-  const cluster_header& host = what.file->cluster();
-  struct {
-    const cluster_header& of;
-    [[nodiscard]] cluster::instant deadline() const { return of.deadline; }
-    [[nodiscard]] cluster::incarnation_number incarnation() const { return of.incarnation; }
-  } const header{host};
-  return cluster::told_at(header, what.incarnation, host.time_to_live);
+  return told_at(*what.file, what.incarnation);
 }
 
 [[noreturn]] void refuse(const char* what) {

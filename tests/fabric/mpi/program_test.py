@@ -123,6 +123,18 @@ class Others(unittest.TestCase):
         self.assertEqual((code, out, len(said)), (2, "", 1), said)
         self.assertIn("--json '/nowhere/x'", said[0])
 
+    def test_options_that_differ_are_said_once(self):
+        for command, more, words in [
+            ("doctor", "--json x.json", "--json differs: not given on rank 0; 'x.json' on rank 1 "),
+            ("bench --lock d-mcs", "--ops=10", "--ops differs: not given on rank 0; '10' on rank 1 "),
+            ("bench --ops 10", "--no-such", "--no-such differs: not given on rank 0; given on rank 1 "),
+        ]:
+            rank = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
+            code, out, said = launch(2, "sh", "-c", f'[ {rank} = 0 ] || set -- "$@" {more}; exec "$@"',
+                                     "sh", PROGRAM, *command.split(), "--fabric", "mpi")
+            self.assertEqual((code, out, len(said)), (2, "", 1), said)
+            self.assertIn("lockflight: " + words, said[0])
+
     def test_a_word_that_is_none_is_said_once(self):
         code, out, said = launch(2, PROGRAM, "bench", "--fabric", "mpi", "--lock", "d-mcs", "--ops",
                                  "10", LOCKFLIGHT_PROGRESS="telepathy")

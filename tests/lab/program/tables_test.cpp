@@ -104,6 +104,18 @@ TEST(bench_table, says_nothing_of_locks_where_there_is_none) {
     EXPECT_EQ(out.find(of_locks), std::string::npos) << out;
 }
 
+TEST(bench_table, says_what_rank_0_is_timed_for_in_rounds) {
+  for (const auto& [workload, timed] :
+       {std::pair("cascade", "rank 0's, from its release until it has the lock again; net/op"),
+        std::pair("dht-writer", "rank 0's, to write and release while all others wait; net/op")}) {
+    json run = run_of("d-mcs", 4);
+    run["workload"] = workload;
+    const std::string out = printed(bench_of({run}));
+    EXPECT_NE(out.find(timed), std::string::npos) << out;
+    EXPECT_EQ(out.find("one acquire"), std::string::npos) << out;
+  }
+}
+
 TEST(bench_table, shows_parameters_where_they_differ_for_one_lock) {
   json tuned = run_of("rma-rw", 4);
   tuned["params"] = {{"T_R", 64}};

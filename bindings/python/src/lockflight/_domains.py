@@ -145,7 +145,7 @@ class Domain:
         mode: int = 0,
         group: Union[str, int] = "",
     ) -> None:
-        if warning := _core.warning_before_open(checked_domain(name)):
+        if warning := _core.warning_before_open(checked_domain(name), checked_mode(mode)):
             warnings.warn(f"lockflight {warning}", stacklevel=_levels_of_the_package())
         self._core = _core.Domain(
             name,

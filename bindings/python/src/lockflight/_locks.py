@@ -28,6 +28,7 @@ class Named(Acquired):
     _recipe: Tuple[Any, ...]
     _tasks: TaskHolds
     _reentrant = False
+    _shares = False  # it has readers
     _excludes = True  # a holder that is no reader excludes all others
 
     def _make(
@@ -53,6 +54,7 @@ class Named(Acquired):
             units,
             raises,
             self._reentrant,
+            self._shares,
             self._tells_loss,
             watched_as,
         )
@@ -212,6 +214,8 @@ def _remake(
 class SharedMutex(Mutex):
     """A lock with one writer or any number of readers at a time: `with lock:` writes, and
     `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
+
+    _shares = True
 
     def shared(self: _Shared) -> Block[_Shared]:
         """`with lock.shared():` holds the lock as a reader."""

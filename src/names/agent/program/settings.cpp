@@ -219,16 +219,16 @@ cluster::agent_options settings_from(const arguments& given) {
   if (const setting* const ttl = from.find("--ttl")) {
     constexpr double ms = 1'000;
     made.ttl = std::chrono::milliseconds(static_cast<std::int64_t>(
-        tool::real_number(ttl->from, ttl->text,
-                          static_cast<double>(cluster::least_ttl.count()) / ms,
-                          static_cast<double>(cluster::most_ttl.count()) / ms) *
+        tool::seconds_number(ttl->from, ttl->text,
+                             static_cast<double>(cluster::least_ttl.count()) / ms,
+                             static_cast<double>(cluster::most_ttl.count()) / ms) *
         ms));
   }
   if (const setting* const keep = from.find("--keep")) {
     constexpr double most_seconds = 1e9;
     constexpr double ms = 1'000;
-    made.keep = std::chrono::milliseconds(
-        static_cast<std::int64_t>(tool::real_number(keep->from, keep->text, 0, most_seconds) * ms));
+    made.keep = std::chrono::milliseconds(static_cast<std::int64_t>(
+        tool::seconds_number(keep->from, keep->text, 0, most_seconds) * ms));
   }
   made.file = file_from(from);
   made.state_folder = state_folder_from(from);

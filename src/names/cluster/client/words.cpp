@@ -7,6 +7,7 @@
 #include "base/boot_id.hpp"
 #include "base/fnv.hpp"
 #include "lockflight/domain.hpp"
+#include "names/cluster/core/acquire.hpp"
 #include "names/life/machine_clock.hpp"
 
 namespace lockflight::detail {
@@ -46,6 +47,22 @@ void require_original(const domain_file& file) {
                          ": is a copy of a domain file of a cluster, or was made before this "
                          "machine was started: it has what another host owns (remove it; the next "
                          "agent makes another one, and is a new member)");
+}
+
+namespace {
+
+/// As cluster::told_at reads it.
+struct header_in_file {
+  const cluster_header& of;
+  [[nodiscard]] cluster::instant deadline() const { return of.deadline; }
+  [[nodiscard]] cluster::incarnation_number incarnation() const { return of.incarnation; }
+};
+
+}  // namespace
+
+cluster::instant told_at(const domain_file& file, cluster::incarnation_number incarnation) {
+  const cluster_header& header = file.cluster();
+  return cluster::told_at(header_in_file{header}, incarnation, header.time_to_live);
 }
 
 }  // namespace lockflight::detail

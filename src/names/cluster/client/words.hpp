@@ -85,6 +85,10 @@ void require_agents_clock(const domain_file& file);
 /// Throws domain_error (damaged) if the file is a copy of the one that an agent made.
 void require_original(const domain_file& file);
 
+/// When a holder of that incarnation is told that its hold is lost, by boot_time().
+[[nodiscard]] cluster::instant told_at(const domain_file& file,
+                                       cluster::incarnation_number incarnation);
+
 /// The words of the lock with that first line, as cluster::acquire uses them.
 class words_in_file {
  public:
