@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "fabric/mpi/trial.hpp"
 #include "base/thread_without_signals.hpp"
+#include "fabric/mpi/trial.hpp"
 
 namespace lockflight::mpi::detail {
 namespace {

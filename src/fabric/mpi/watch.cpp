@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
-#include "fabric/mpi/trial.hpp"
 #include "base/thread_without_signals.hpp"
+#include "fabric/mpi/trial.hpp"
 #include "wireup/group.hpp"
 
 namespace lockflight::mpi::detail {
@@ -82,8 +82,7 @@ void outlast_launcher() {}
 class watcher {
  public:
   explicit watcher(std::unique_ptr<wireup::group> all)
-      : all_(std::move(all)),
-        thread_(thread_without_signals([this] { watch(); })) {}
+      : all_(std::move(all)), thread_(thread_without_signals([this] { watch(); })) {}
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
   ~watcher() {
