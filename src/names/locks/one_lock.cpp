@@ -272,6 +272,8 @@ void one_lock::release(mode as) {
   probes::after_release(*this);
 }
 
+[[gnu::noinline]] void one_lock::end_watch() { watch_.reset(); }
+
 void one_lock::leave_share() {
   joined_.reset();
   held_ = mode::none;
@@ -334,7 +336,7 @@ std::uint64_t one_lock::valid_for() const {
 std::stop_token one_lock::loss() {
   check_held(mode::none);
   if (!watch_) {
-    watch_.emplace(file_);
+    watch_ = std::make_unique<hold_watch>(file_);
     // The watch began with the host's incarnation of now, which may be later than this hold's.
     if (valid_for() == 0) watch_->tell();
   }

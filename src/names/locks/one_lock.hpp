@@ -136,13 +136,14 @@ class one_lock final : public handle {
   [[nodiscard]] lock_in_use& hold() const { return joined_ ? *joined_ : *at_; }
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();
-    if (watch_) [[unlikely]]
-      watch_.reset();
+    if (watch_ != nullptr) [[unlikely]]
+      end_watch();
     if (at.holders.load(std::memory_order_relaxed) > 1 && --at.holders > 0) [[unlikely]]
       return leave_share();  // another handle of this thread shares the lock
     me_->unregister_hold(&at);
     give_back_unregistered(at, as_death);
   }
+  void end_watch();
   void leave_share();
   void give_back_unregistered(lock_in_use& at, bool as_death);
   void drop_from_elsewhere();
@@ -163,6 +164,7 @@ class one_lock final : public handle {
   mutable std::mutex me_is_used_;  // while another thread reads me_, or this one changes it
   std::shared_ptr<lock_in_use> at_;
   std::shared_ptr<lock_in_use> joined_;  // of another handle, by which this one shares; or null
+  std::unique_ptr<hold_watch> watch_;    // of this hold, once loss() was called
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // when to look if the domain still has its name
@@ -170,8 +172,7 @@ class one_lock final : public handle {
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;
-  std::optional<hold_watch> watch_;  // of this hold, once loss() was called
-  std::optional<done_note> note_;    // in a cluster's domain, once the handle has asked for it
+  std::optional<done_note> note_;  // in a cluster's domain, once the handle has asked for it
 };
 
 }  // namespace lockflight::detail
