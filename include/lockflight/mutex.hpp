@@ -13,7 +13,7 @@ namespace lockflight {
 /// While participants of one node want the mutex it stays on that node, up to a bound, and costs no
 /// network operation there. It works with std::lock_guard, std::scoped_lock and std::unique_lock,
 /// also with a time limit. It is not recursive. A handle belongs to one participant. flight.hpp
-/// says how often a waiter can be overtaken.
+/// says where a number bounds how often a waiter is overtaken.
 ///
 /// After `unlock`, the next holder sees what the holder stored, and what it posted and flushed.
 /// `unlock` does not wait for posted operations that are not flushed.

@@ -185,7 +185,12 @@ void lower_rounds(const subject& lock, report& made) {
     const int given = rounds;
     for (rounds = 0; rounds < given; ++rounds) {
       const auto e = engine_for(lock, smaller, made.levels);
-      outcome found = search_all(*e, smaller.until);
+      outcome found;
+      try {
+        found = search_all(*e, smaller.until);
+      } catch (const limit_exceeded&) {
+        continue;
+      }
       if (found.what != verdict::violation ||
           found.broken->property != made.found.broken->property ||
           found.schedule.size() > made.found.schedule.size())
@@ -257,9 +262,10 @@ report run(const subject& lock, const request& what, const search_progress& watc
     else
       made.found = what.random ? search_random(*e, what.random_until, watch)
                                : search_all(*e, what.until, watch);
-  } catch (const std::length_error& error) {
-    throw bad_request(std::string("--memory views: ") + error.what() +
-                      " (accepted: fewer rounds or participants)");
+  } catch (const limit_exceeded& limit) {
+    throw bad_request("--lock " + made.asked.lock + " with " + std::to_string(made.parts.size()) +
+                      " participants: " + limit.what() +
+                      " (accepted: fewer participants, rounds, deaths or stops)");
   }
   if (made.found.what == verdict::violation) {
     if (!what.random && !endless && what.until.shorten) lower_rounds(lock, made);

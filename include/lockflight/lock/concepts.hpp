@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "lockflight/lock/about.hpp"
@@ -73,11 +74,12 @@ concept can_upgrade = shared<L> && requires(L l) {
   { l.try_unlock_shared_and_lock() } -> std::same_as<bool>;
 };
 
-/// Says how often later participants overtake a waiter.
+/// Says how often later participants overtake a waiter: a std::int64_t, or a std::optional of one,
+/// which is std::nullopt on a machine where no number bounds it.
 template <class L>
 concept bounds_overtaking =
     requires(const rma::topology& machine, const typename L::parameters& set) {
-      { L::most_overtaken(machine, set) } -> std::same_as<std::int64_t>;
+      { L::most_overtaken(machine, set) } -> std::convertible_to<std::optional<std::int64_t>>;
     };
 
 /// Guards only the operations that its holder does through it, at the release. Before that it

@@ -11,8 +11,12 @@
 //
 // Order: first come, first served among nodes and inside a node, except that arrivals may barge and
 // that budgets limit how often a node, or the other nodes, are served in a row.
-// Fairness bound: most_overtaken. If a waiter gives up at the head of the leaders' queue while the
-// home's node has the lock, its node loses its place in that queue. Network operations:
+// Fairness: no waiter starves. most_overtaken bounds how often a waiter is overtaken, on a single
+// node and where each node has one participant. On other machines no number does: a releaser gives
+// the top away before it leaves its node's word to the next waiter, and until that waiter asks for
+// the top, other nodes may have it any number of times. If a waiter gives up at the head of the
+// leaders' queue while the home's node has the lock, its node loses its place in that queue.
+// Network operations:
 //   on the home's node, and inside any node   none
 //   from elsewhere, free                      1 swap + 1 get, in one round trip where posts are
 //                                             ordered; release 1 compare-swap
@@ -23,6 +27,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/flight/leader_queue.hpp"
@@ -78,18 +83,13 @@ class flight {
     }
   };
 
-  /// The most times that a waiter is overtaken by later participants. On its own node, every
-  /// participant ahead of it in the queue, and the waiter itself, becomes the head once. Later
-  /// participants overtake a head `barge` times at the most. Each of these participants may also
-  /// have given up and come back to its old place, and is then one more that overtakes.
-  /// Before each acquire of that node, the nodes ahead in the leaders' queue use their budgets, and
-  /// between them the home's node uses its budget.
-  [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
-                                                   const parameters& set) {
-    const std::int64_t heads = machine.largest_node() - 1;  // all but the holder of the node's word
-    const std::int64_t own = heads * (std::max<std::int64_t>(set.most_barges(), 1) + 1);
-    const std::int64_t others = 2 * (machine.nodes() - 1) * set.local_budget;
-    return own * (1 + others) + others;
+  /// The most times that a waiter is overtaken by later participants; std::nullopt where no number
+  /// bounds that.
+  [[nodiscard]] static std::optional<std::int64_t> most_overtaken(const rma::topology& machine,
+                                                                  const parameters& set) {
+    if (machine.nodes() == 1) return most_overtaken_inside(machine.ranks(), set);
+    if (machine.largest_node() > 1) return std::nullopt;
+    return most_overtaken_among(machine.nodes(), set);
   }
 
   flight(rma::participant<Port>& me, const cells& where, const parameters& set = {})
@@ -162,6 +162,24 @@ class flight {
 
  private:
   enum class side : std::uint8_t { only, home, remote };
+
+  // Every participant ahead of a waiter in the queue, and the waiter itself, becomes the head once.
+  // Later participants overtake a head `barge` times at the most. Each of these participants may
+  // also have given up and come back to its old place, and is then one more that overtakes.
+  [[nodiscard]] static std::int64_t most_overtaken_inside(std::int64_t ranks,
+                                                          const parameters& set) {
+    const std::int64_t heads = ranks - 1;  // all but the holder of the word
+    return heads * (std::max<std::int64_t>(set.most_barges(), 1) + 1);
+  }
+  // Of nodes with one participant each. The home's overtakes a waiter in the leaders' queue once
+  // for each head that the queue has up to the waiter, which is one too. The nodes between the
+  // first head and the waiter may have given up and come back to their old places. A waiter on the
+  // home's node waits for `remote_budget` nodes in a row, the first of which came before it.
+  [[nodiscard]] static std::int64_t most_overtaken_among(std::int64_t nodes,
+                                                         const parameters& set) {
+    const std::int64_t come_back = std::max<std::int64_t>(nodes - 3, 0);
+    return std::max(nodes - 1 + come_back, set.remote_budget - 1);
+  }
 
   // True if this rank got the top together with its node's word (I1, I2). If not, climb() fetches
   // it.

@@ -193,7 +193,8 @@ template <template <class> class Lock>
   else if constexpr (!has_bounds_in_form<L>)
     static_assert(has_bounds_in_form<L>,
                   "bounds are static std::int64_t most_overtaken(const rma::topology&, const "
-                  "parameters&) and static std::int64_t most_ranks(const parameters&)");
+                  "parameters&), or std::optional<std::int64_t> of the same, and static "
+                  "std::int64_t most_ranks(const parameters&)");
   else
     static_assert(has_needs<Lock>,
                   "a lock on an rma::messaging_port says about.needs_messages, a lock on an "

@@ -6,7 +6,10 @@
 //
 // Order: first come, first served inside an element. Between elements of level i the lock moves on
 // after at most T_L,i handoffs inside one, or when no participant waits there.
-// Fairness: most_overtaken bounds how often a waiter is overtaken.
+// Fairness: no waiter starves, but where an element has several participants and is not the only
+// one, no number bounds how often a waiter is overtaken. A releaser takes its element out of the
+// parent's queue before it sends its successor there (Listing 5), and until the swap of the
+// successor other elements may have the lock any number of times. Section 3.5 states no bound.
 //
 // Cost in network operations, N levels; waiting is local:
 // | acquire, free                           | N swaps                                        |
@@ -17,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/part/queue_tree.hpp"
@@ -65,10 +69,14 @@ class rma_mcs {
     }
   };
 
-  /// How often a waiter can be overtaken by later participants.
-  [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
-                                                   const parameters& set) {
-    return tree_most_overtaken(machine, set.t_l);
+  /// How often a waiter can be overtaken by later participants: never in a queue that is alone, be
+  /// it of the only element of its level or of elements of one participant each.
+  [[nodiscard]] static std::optional<std::int64_t> most_overtaken(const rma::topology& machine,
+                                                                  const parameters&) {
+    for (int level = 2; level <= machine.levels(); ++level)
+      if (machine.elements(level) != 1 && machine.elements(level) != machine.ranks())
+        return std::nullopt;
+    return 0;
   }
 
   rma_mcs(rma::participant<Port>& me, const cells& where, const parameters& set = {})

@@ -2,7 +2,8 @@
 #include "lab/check/engine/engine.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <optional>
+#include <string>
 
 namespace lockflight::check {
 
@@ -23,7 +24,9 @@ word engine::act(rank_t me, action what, cell_id cell, word a, word b, predicate
 void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
                            word* result) {
   fiber_state& s = state(me);
-  if (s.posts == most_posted) throw std::length_error("too many posted operations for the checker");
+  if (s.posts == most_posted)
+    exceed(limit_exceeded(std::to_string(most_posted) +
+                          " posted operations of one participant under way"));
   s.post[s.posts++] = {.kind = kind,
                        .took_effect = false,
                        .half = false,
@@ -35,9 +38,25 @@ void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t tar
                        .b = b,
                        .read = 0,
                        .result = result};
-  if (kind != posted_kind::fence) memory_->post(me, s.post[s.posts - 1u], order_of(kind));
+  if (kind != posted_kind::fence) post_to_memory(me, s.post[s.posts - 1u]);
   if (how_.reordering || !how_.delayed_effects) return;
   for (int earlier = 0; earlier + 1 < s.posts; ++earlier) follow(me, s.posts - 1, earlier);
+}
+
+void engine::exceed(const limit_exceeded& limit) {
+  if (!fiber::fiber::inside()) throw limit;
+  exceeded_ = limit;
+  while (true) act(running_, action::finished);
+}
+
+void engine::post_to_memory(rank_t me, posted& p) {
+  std::optional<limit_exceeded> limit;
+  try {
+    memory_->post(me, p, order_of(p.kind));
+  } catch (const limit_exceeded& of_memory) {
+    limit = of_memory;
+  }
+  if (limit) exceed(*limit);
 }
 
 void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
@@ -128,7 +147,8 @@ void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   if (std::uint8_t& duty = duty_of_messages(me, to); duty == 0) {
     duty = static_cast<std::uint8_t>(3 * fibers_ + message_duties_++);
     if (how_.endless && duty >= 64)
-      throw std::length_error("too many ranks that send messages to each other for the checker");
+      exceed(limit_exceeded(std::to_string(64 - 3 * fibers_) +
+                            " pairs of ranks that send messages to each other"));
   }
   post(me, posted_kind::message, inbox_of(to), to, number_of_message({me, body}), 0, nullptr);
 }
@@ -148,7 +168,7 @@ cell_id engine::number(rank_t home, std::uint32_t index) {
   cell_id& known = number_of_[static_cast<std::size_t>(home) * most_words + index];
   if (known == no_cell) {
     if (cells_.size() == most_cells - most_fibers)
-      throw std::length_error("too many cells for the checker");
+      exceed(limit_exceeded(std::to_string(most_cells - most_fibers) + " cells"));
     known = static_cast<cell_id>(cells_.size());
     cells_.push_back({home, index});
   }

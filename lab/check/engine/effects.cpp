@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace lockflight::check {
 namespace {
@@ -343,6 +344,7 @@ void engine::resume(rank_t f) {
     const listening here(*this);
     fiber_[i].resume();
   }
+  if (exceeded_) throw limit_exceeded(*std::exchange(exceeded_, std::nullopt));
   if (how_.endless) state(f).history = mix_all(fiber_[i].live_stack());
   const action next = state(f).next;
   if (is_wait(next) && world_.all.where[i] == stage::acquiring && !how_.has_doorway)

@@ -285,6 +285,9 @@ class engine final : private rma::assertion_listener {
 
  private:
   void check_loop(rank_t f, stage before);
+  /// Ends the search with the exception. The lock under test could catch it, so on a fiber the
+  /// participant stands still instead, and resume() throws.
+  [[noreturn]] void exceed(const limit_exceeded& limit);
   /// The participant that runs stands still for good: it may be in a function that throws nothing.
   void violated(const char* what, const std::source_location& where) override;
 
@@ -316,7 +319,8 @@ class engine final : private rma::assertion_listener {
     const int of_cell = s.cell != no_cell ? memory_->choices(f, s.cell) : 1;
     const int of_line = s.line != no_cell ? memory_->choices(f, s.line) : 1;
     if (std::max(of_cell, of_line) > line_choice)
-      throw std::length_error("too many messages that a participant may read, for the checker");
+      throw limit_exceeded(std::to_string(line_choice) +
+                           " messages of a cell that one read may see");
     for (int line = 0; line < of_line; ++line)
       for (int cell = 0; cell < of_cell; ++cell)
         each(static_cast<std::uint8_t>(cell + line_choice * line));
@@ -349,6 +353,7 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] bool goes_on(rank_t f, int choice = 0) const;
   [[nodiscard]] bool is_idle(rank_t f) const;
   [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
+  void post_to_memory(rank_t me, posted& p);
   void put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
                      word* result);
   void arrive(rank_t f, int index);
@@ -392,6 +397,7 @@ class engine final : private rma::assertion_listener {
   int fibers_;
   world world_;
   std::optional<violation> broken_;
+  std::optional<limit_exceeded> exceeded_;  // by the participant that runs
   unsigned retrying_ = 0;
   std::uint64_t progress_ = 0;
   int fences_at_once_ = 0;

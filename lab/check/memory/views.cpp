@@ -1,7 +1,6 @@
 #include "lab/check/memory/views.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace lockflight::check {
 namespace {
@@ -67,7 +66,7 @@ views_memory::view_id views_memory::copy_of(view_id v) {
     std::memcpy(view(made), view(v), head_.stride);
     return made;
   }
-  throw std::length_error("too many views for the checker");
+  throw limit_exceeded(std::to_string(most_views - first_free) + " views at once");
 }
 
 void views_memory::join(view_id into, view_id from) {
@@ -92,7 +91,7 @@ void views_memory::acquire(rank_t f, view_id v, bool acquires) {
 // The message is at `place` then, and the later ones, and what views say of them, move up.
 void views_memory::insert(location l, std::size_t place, word value, bool attached) {
   if (count(l) == most_messages)
-    throw std::length_error("too many messages of one cell for the checker's views");
+    throw limit_exceeded(std::to_string(most_messages) + " messages of one cell");
   if (messages_.size() <= head_.messages) messages_.resize(2 * messages_.size() + 16);
   const auto from = messages_.begin() + static_cast<std::ptrdiff_t>(first_[l] + place);
   const auto end = messages_.begin() + head_.messages;
@@ -281,7 +280,8 @@ void views_memory::complete(rank_t f, const posted& p, order how) {
 
 void views_memory::arrive(rank_t to, const posted& p, word inbox) {
   std::uint8_t& letters = head_.letters[index(to)];
-  if (letters == most_letters) throw std::length_error("too many messages for the checker");
+  if (letters == most_letters)
+    throw limit_exceeded(std::to_string(most_letters) + " messages to one rank under way");
   head_.letter[index(to)][letters++] = p.view;
   head_.inbox[index(to)] = inbox;
 }

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "lockflight/rma/cell.hpp"
@@ -18,9 +20,17 @@ using rma::rank_t;
 using rma::word;
 
 constexpr int most_fibers = 8;
-constexpr int most_cells = 512;   ///< that are touched in one search, and an inbox for each rank
+constexpr int most_cells = 2048;  ///< that are touched in one search, and an inbox for each rank
 constexpr int most_posted = 24;   ///< operations of one participant under way
 constexpr int most_buffered = 8;  ///< stores of one participant that others do not see yet
+
+/// A search needs more than the checker has room for. No fault of the lock under test, which does
+/// not meet this exception.
+class limit_exceeded : public std::length_error {
+ public:
+  explicit limit_exceeded(const std::string& limit)
+      : std::length_error("the checker has room for at most " + limit) {}
+};
 
 /// A cell by its number in the search: cells are numbered as they are first touched.
 using cell_id = std::uint16_t;

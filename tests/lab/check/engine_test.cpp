@@ -256,6 +256,28 @@ TEST(engine, an_acquire_begins_with_its_first_step) {
   EXPECT_EQ(property_of(search_all(lenient, {})), "none");
 }
 
+// ---- limits ----
+
+TEST(engine, a_limit_of_the_checker_is_not_seen_by_the_lock) {
+  const auto posts_too_many = [](port& p, engine& e) {
+    try {
+      for (int i = 0; i <= most_posted; ++i) p.put(rma::plain_cell{0, x}, 1);
+    } catch (const std::exception&) {  // as a lock that survives what its port throws
+    }
+    e.fail("assertion", "the lock goes on");
+  };
+  engine e(two(posts_too_many, nothing), {});
+  try {
+    static_cast<void>(search_random(e, {.executions = 1}));
+    FAIL() << "it has room for " << most_posted + 1 << " operations";
+  } catch (const limit_exceeded& limit) {
+    EXPECT_STREQ(limit.what(),
+                 "the checker has room for at most 24 posted operations of one participant under "
+                 "way");
+    EXPECT_FALSE(e.broken());
+  }
+}
+
 // ---- going back ----
 
 class walk {

@@ -236,6 +236,24 @@ TEST(views, random_schedules_choose_messages_too) {
   EXPECT_EQ(run(r).found.what, verdict::bound);
 }
 
+TEST(views, what_the_checker_has_no_room_for_is_refused) {
+  request r;
+  r.lock = "d-mcs";
+  r.rounds = 1'000;
+  r.how.memory = memory_kind::views;
+  r.random = true;
+  r.random_until.executions = 20;
+  try {
+    static_cast<void>(run(r));
+    FAIL() << "views have room for 1,000 rounds";
+  } catch (const bad_request& e) {
+    EXPECT_EQ(
+        std::string(e.what()),
+        "--lock d-mcs with 2 participants: the checker has room for at most 182 views at once "
+        "(accepted: fewer participants, rounds, deaths or stops)");
+  }
+}
+
 TEST(views, starvation_is_not_searched) {
   request r;
   r.lock = "d-mcs";

@@ -180,7 +180,7 @@ def changes_of_file(name, text):
     for i, line in enumerate(lines):
         text = line.strip()
         # A lock's facts, parameters and promised bounds; also a bound that it promises, which may be larger.
-        if re.search(r"facts about\{|constexpr auto all\(\)|int64_t \w*most_overtaken\(", text):
+        if re.search(r"facts about\{|constexpr auto all\(\)|int64_t>? \w*most_overtaken\w*\(", text):
             facts_end = line[:len(line) - len(line.lstrip())] + "}"
         if facts_end:
             if line.rstrip(";") == facts_end:

@@ -23,12 +23,10 @@
 // | pass  | 1 put                            |
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -95,37 +93,6 @@ static_assert(tree_status().what() == tree_status::order::wait, "zeroed memory s
 static_assert(tree_status::order_bits + most_levels * tree_status::count_bits <= 64);
 static_assert(tree_status(tree_status::order::enter).passed_at(2).passed_at(2).count(2) == 2);
 static_assert(tree_status(tree_status::order::enter).passed_at(2).passed_at(1).count(2) == 0);
-
-/// An upper bound of how often a waiter in a tree of queues can be overtaken by participants that
-/// come later.
-/// An element of level i has the lock for at most W(i) = (T_L,i + 1) × W(i + 1) acquires in a row.
-/// The element of a waiter has it at most X(i) times before the waiter is served, since the
-/// participants ahead of the waiter inside it are served T_L,i + 1 at a time. Between two of those
-/// times each sibling element has the lock once.
-[[nodiscard]] inline std::int64_t tree_most_overtaken(const rma::topology& machine,
-                                                      const locality_thresholds& t_l) {
-  const int levels = machine.levels();
-  const auto in_a_row = [&](int level) { return t_l[static_cast<std::size_t>(level - 1)] + 1; };
-  const auto most_children = [&](int level) -> std::int64_t {  // of an element of `level`
-    std::int64_t most = 0;
-    std::vector<std::int64_t> of(static_cast<std::size_t>(machine.elements(level)), 0);
-    const int children = level == levels ? machine.ranks() : machine.elements(level + 1);
-    for (int c = 0; c < children; ++c) {
-      const rma::rank_t r = level == levels ? c : machine.leader(level + 1, c);
-      most = std::max(most, ++of[static_cast<std::size_t>(machine.element_of(r, level))]);
-    }
-    return most;
-  };
-  std::int64_t overtaken = 0;
-  std::int64_t times = 1;     // X: of the waiter's element
-  std::int64_t acquires = 1;  // W: of one element at one time
-  for (int level = levels; level >= 2; --level) {
-    times *= (most_children(level) + in_a_row(level) - 1) / in_a_row(level) + 1;
-    acquires *= in_a_row(level);
-    overtaken += times * (most_children(level - 1) - 1) * acquires;
-  }
-  return overtaken;
-}
 
 template <rma::port Port>
 class queue_tree {
