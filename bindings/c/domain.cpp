@@ -26,19 +26,47 @@ struct lockflight_domain {
 };
 
 namespace lockflight::capi {
-/// Called at a loss: lockflight_named_on_loss, and the descriptor of a handle.
-using at_loss = std::stop_callback<std::function<void()>>;
+/// A function that is called when a hold is lost.
+class at_loss {
+ public:
+  void call(const std::stop_token& loss, std::function<void()> function) {
+    end();
+    set_by_ = getpid();
+    it_ = std::make_unique<callback>(loss, std::move(function));
+  }
+  /// If the function runs now, waits for its end. A child leaves its parent's as it is: the parent
+  /// may have forked while the function ran, which does not end in the child.
+  void end() {
+    if (it_ != nullptr && set_by_ != getpid()) static_cast<void>(it_.release());
+    it_.reset();
+  }
+  at_loss() = default;
+  at_loss(const at_loss&) = delete;
+  at_loss& operator=(const at_loss&) = delete;
+  ~at_loss() { end(); }
+
+ private:
+  using callback = std::stop_callback<std::function<void()>>;
+  pid_t set_by_ = 0;
+  std::unique_ptr<callback> it_;
+};
+
 struct named {
+  named(domain where, named_handle made) : in(std::move(where)), it(std::move(made)) {}
   domain in;
   named_handle it;
   descriptor loss;  // none until it is asked for
-  std::unique_ptr<at_loss> makes_readable;
-  std::unique_ptr<at_loss> calls;
+  at_loss makes_readable;
+  at_loss calls;
 };
 }  // namespace lockflight::capi
 
-struct lockflight_named : lockflight::capi::named {};
-struct lockflight_semaphore : lockflight::capi::named {};
+struct lockflight_named : lockflight::capi::named {
+  using named::named;
+};
+struct lockflight_semaphore : lockflight::capi::named {
+  using named::named;
+};
 
 namespace lockflight::capi {
 namespace {
@@ -276,11 +304,11 @@ int loss_descriptor(argument of, int* to) {
     if (!its.loss)
       throw refusal(LOCKFLIGHT_UNAVAILABLE, "a descriptor for the loss of " + described(of) + ": " +
                                                 std::generic_category().message(errno));
-    its.makes_readable.reset();
+    its.makes_readable.end();
     // What an earlier hold has left is taken away before this one can be told.
     std::uint64_t unread = 0;
     static_cast<void>(read(its.loss.get(), &unread, sizeof unread));
-    its.makes_readable = std::make_unique<at_loss>(loss, [fd = its.loss.get()] {
+    its.makes_readable.call(loss, [fd = its.loss.get()] {
       const std::uint64_t one = 1;
       static_cast<void>(write(fd, &one, sizeof one));
     });
@@ -291,9 +319,9 @@ int loss_descriptor(argument of, int* to) {
 int on_loss(argument of, void (*function)(void*), void* with) {
   return guarded_domain([&] {
     const std::stop_token loss = changeable(of).loss();
-    std::unique_ptr<at_loss>& calls = const_cast<named&>(*of.it).calls;
-    calls.reset();
-    if (function != nullptr) calls = std::make_unique<at_loss>(loss, [=] { function(with); });
+    at_loss& calls = const_cast<named&>(*of.it).calls;
+    calls.end();
+    if (function != nullptr) calls.call(loss, [=] { function(with); });
     return LOCKFLIGHT_OK;
   });
 }
@@ -314,7 +342,7 @@ int create(lockflight_domain* domain, Handle** handle, const char* type, Make ma
   return guarded_domain([&] {
     Handle*& out = need(handle, type, "where to put the handle");
     auto& in = need(domain, "domain", "one that lockflight_domain_open has opened").it;
-    out = new Handle{{.in = in, .it = make(in), .loss = {}, .makes_readable = {}, .calls = {}}};
+    out = new Handle(in, make(in));
     return LOCKFLIGHT_OK;
   });
 }

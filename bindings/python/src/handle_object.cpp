@@ -60,14 +60,15 @@ void release_one(const part& one, mode as, bool tells_loss = false) {
     if (one.of->may_be_lost) [[unlikely]] {
       mine.at_loss.reset();
       if (tells_loss && (as == mode::none || mine.handle->held() == as)) {
-        mine.was_lost = true;  // if the release throws
-        mine.handle->release(if_lost::throws);
         mine.was_lost = false;
-        return;
+        return mine.handle->release(if_lost::throws);
       }
       mine.was_lost = mine.handle->is_lost();
     }
     mine.handle->release(as);
+  } catch (const lost_error&) {
+    mine.was_lost = true;
+    throw;
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::not_held) throw;
     throw domain_error(e.why, std::string("release of ") +

@@ -35,9 +35,12 @@ void make_table() {
   auto made = std::make_unique<handle_table>();
   if (owner != nullptr) {  // the parent's
     made->held_by_parent = owner->held_by_parent;
-    for (const auto& [identity, each] : owner->entries)
+    for (auto& [identity, each] : owner->entries) {
       if (named_control(*each.handle).is_held_by_parent())
         made->held_by_parent.insert(made->held_by_parent.end(), each.again + 1, each.of);
+      // The parent may have forked while its loss was told: its end would wait for that.
+      static_cast<void>(each.at_loss.release());
+    }
   }
   call_before_waits(&this_thread_waits);
   // The handles of the parent are dropped: their destructors do nothing in a child.

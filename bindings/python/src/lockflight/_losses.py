@@ -7,6 +7,7 @@ Python, which starts with the first number, reads it.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import struct
@@ -22,6 +23,9 @@ _told: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
 _pipe: List[int] = []  # the end that is read, and the other one
 _starting = threading.Lock()
+# Room for the numbers of as many holds as the threads of a domain can have.
+_BYTES = 8 * 4096 * 32
+_F_SETPIPE_SZ = 1031  # fcntl has a name for it since Python 3.10
 
 
 def number_for(what: Any) -> int:
@@ -38,6 +42,12 @@ def _start() -> None:
         if _pipe:
             return
         _pipe.extend(os.pipe())
+        # A write that waited for the reader, which needs the interpreter, would never end.
+        os.set_blocking(_pipe[1], False)
+        try:
+            fcntl.fcntl(_pipe[1], _F_SETPIPE_SZ, _BYTES)
+        except OSError:  # then it has room for 8,192 numbers that nobody has read
+            pass
         _core.tell_losses_to(_pipe[1])
         # A daemon: the process can end while it waits.
         thread = threading.Thread(
