@@ -13,6 +13,7 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "examples" / "python"
     "name, prints",
     [
         ("first", "400\n"),
+        ("loss", "report: told\nreport: stopped\n"),
         ("repair", "found: half of a li\nholds: a whole line\n"),
         ("tasks", "[4, 4, 4, 4]\n"),
     ],
@@ -27,4 +28,4 @@ def test_example(name, prints):
 
 def test_all_are_run():
     with_mpi = {"ranks"}  # test_communicator.py
-    assert {p.stem for p in EXAMPLES.glob("*.py")} == {"first", "repair", "tasks"} | with_mpi
+    assert {p.stem for p in EXAMPLES.glob("*.py")} == {"first", "loss", "repair", "tasks"} | with_mpi
