@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.hpp"
+
 namespace lockflight::cli {
 namespace {
 
@@ -38,7 +40,8 @@ void deadline_watch::act_on(pid_t command) {
   const nanoseconds left = valid_for_();
   if (left <= kill_lead) {
     has_acted_ = true;
-    kill(command, SIGKILL);
+    all_.kill(command);
+    set_timer(looks_each);
     return;
   }
   if (left > grace_) {
@@ -46,12 +49,35 @@ void deadline_watch::act_on(pid_t command) {
     set_timer(std::min(left - grace_, looks_each));
     return;
   }
-  if (!std::exchange(is_told_, true)) {
-    has_acted_ = true;
-    kill(command, SIGTERM);
-    kill(command, SIGCONT);  // a command that is stopped can end itself only when it goes on
+  terminate(command, left);
+  set_timer(std::min(valid_for_() - kill_lead, looks_each));
+}
+
+void deadline_watch::terminate(pid_t command, nanoseconds left) {
+  if (std::exchange(is_told_, true)) return;
+  has_acted_ = true;
+  kill_at_ns_ = now_ns() + nanoseconds_of(std::min(left, grace_) - kill_lead);
+  all_.terminate(command, kill_at_ns_);
+}
+
+void deadline_watch::end_rest() {
+  if (!has_acted_ && valid_for_().count() > 0) return;
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  nanoseconds pause = std::chrono::milliseconds(1);
+  while (!all_.are_gone()) {
+    if (const nanoseconds left = valid_for_();
+        left <= kill_lead || (is_told_ && now_ns() >= kill_at_ns_)) {
+      has_killed_rest_ = true;
+      all_.kill(0);
+    } else {
+      terminate(0, left);
+    }
+    const timespec at_most = timespec_of(pause);
+    sigtimedwait(&child, nullptr, &at_most);
+    pause = std::min(2 * pause, nanoseconds(looks_each));
   }
-  set_timer(std::min(left - kill_lead, looks_each));
 }
 
 void deadline_watch::set_timer(nanoseconds from_now) {

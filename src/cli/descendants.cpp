@@ -1,0 +1,162 @@
+#include "cli/descendants.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "base/number.hpp"
+#include "cli/proc_files.hpp"
+#include "cli/standard_error.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+using process = descendants::process;
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+std::string folder_of(const std::string& pid) { return "/proc/" + pid; }
+
+/// The process that has that number now, or "self". In a /proc of another PID namespace the numbers
+/// are that one's.
+std::optional<process> process_at(const std::string& pid) {
+  const std::string line = text_of(folder_of(pid) + "/stat");
+  // The name is in parentheses and may contain any character.
+  const std::size_t name = line.find('(');
+  const std::size_t end = line.rfind(')');
+  if (name == std::string::npos || end == std::string::npos) return std::nullopt;
+  process its;
+  its.pid = read_number<pid_t>(line.substr(0, name - 1)).value_or(0);
+  its.name = line.substr(name + 1, end - name - 1);
+  std::istringstream fields(line.substr(end + 1));
+  fields >> its.state >> its.parent;
+  constexpr int start_field = 22;  // the parent is the fourth
+  std::string skipped;
+  for (int field = 5; field < start_field; ++field) fields >> skipped;
+  fields >> its.born;
+  return fields ? std::optional(its) : std::nullopt;
+}
+
+/// Those that are still there.
+std::vector<process> children_of(const process& parent) {
+  std::vector<process> all;
+  const std::string pid = std::to_string(parent.pid);
+  const std::string threads = folder_of(pid) + "/task";
+  for (const int thread : numbers_in(threads)) {
+    std::istringstream list(text_of(threads + "/" + std::to_string(thread) + "/children"));
+    for (std::string each; list >> each;)
+      if (auto child = process_at(each); child && child->parent == parent.pid)
+        all.push_back(*std::move(child));
+  }
+  // If the parent has ended, its number may be another process's by now.
+  const auto now = process_at(pid);
+  return now && now->is(parent) ? all : std::vector<process>();
+}
+
+std::vector<process> children_of(const std::vector<process>& parents) {
+  std::vector<process> all;
+  for (const process& each : parents)
+    if (each.state != 'Z') std::ranges::move(children_of(each), std::back_inserter(all));
+  return all;
+}
+
+/// Returns 0, or an error. A folder of /proc stands for one process, and not for a number, as a
+/// descriptor of pidfd_open(2) does.
+int send(const process& to, int signal_number) {
+  const std::string pid = std::to_string(to.pid);
+  const descriptor folder(open(folder_of(pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto now = process_at(pid);
+  if (!folder || !now || !now->is(to)) return ESRCH;
+  if (syscall(SYS_pidfd_send_signal, folder.get(), signal_number, nullptr, 0) == 0) return 0;
+  if (errno != ENOSYS) return errno;
+  // Linux before 5.1. Numbers of another namespace are not for kill(2).
+  const auto self = process_at("self");
+  if (!self || self->pid != getpid()) return ENOSYS;
+  return ::kill(to.pid, signal_number) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+descendants::descendants() {
+  // If the kernel refuses, as qemu's emulation of one does, orphans are not found.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  earlier_ = children();
+}
+
+std::vector<process> descendants::children() const {
+  const auto self = process_at("self");
+  if (!self) return {};
+  std::vector<process> all = children_of(*self);
+  std::erase_if(all, [&](const process& each) {
+    return std::ranges::any_of(earlier_, [&](const process& other) { return other.is(each); });
+  });
+  return all;
+}
+
+std::vector<process> descendants::found_until(std::uint64_t until_ns) const {
+  std::vector<process> found;
+  for (std::vector<process> level = children(); !level.empty();
+       level = now_ns() < until_ns ? children_of(level) : std::vector<process>())
+    found.insert(found.end(), level.begin(), level.end());
+  return found;
+}
+
+void descendants::terminate(pid_t command, std::uint64_t until_ns) const {
+  // The list is complete before the first signal: a process that another one starts at its SIGTERM,
+  // in order to clean up, is not ended.
+  const std::vector<process> found = found_until(until_ns);
+  for (const process& each : found) {
+    send(each, SIGTERM);
+    send(each, SIGCONT);
+  }
+  if (!found.empty() || command == 0) return;
+  ::kill(command, SIGTERM);
+  ::kill(command, SIGCONT);
+}
+
+// After SIGKILL a process forks no more. So its children are read after that; if it has ended
+// before, they are children of this process, which the next pass begins with.
+void descendants::kill(pid_t command) {
+  if (command != 0) ::kill(command, SIGKILL);
+  std::set<std::pair<pid_t, std::uint64_t>> sent;
+  for (std::size_t before = 1; before != sent.size();) {
+    before = sent.size();
+    for (std::vector<process> level = children(); !level.empty(); level = children_of(level))
+      for (const process& each : level)
+        if (sent.emplace(each.pid, each.born).second) send(each, SIGKILL);
+  }
+  if (killed_at_ns_ == 0) killed_at_ns_ = now_ns();
+  if (now_ns() - killed_at_ns_ >= second && !std::exchange(has_said_, true)) say_who_is_left();
+}
+
+bool descendants::are_gone() {
+  pid_t ended = 0;
+  do ended = waitpid(-1, nullptr, WNOHANG);
+  while (ended > 0 || (ended < 0 && errno == EINTR));
+  if (ended < 0) return true;  // this process has no child
+  return !earlier_.empty() && children().empty();
+}
+
+void descendants::say_who_is_left() const {
+  if (access("/proc/thread-self/children", R_OK) != 0)
+    say("waits for processes that COMMAND has started, and that /proc does not show");
+  for (const process& each : found_until(now_ns() + second)) {
+    if (each.state == 'Z') continue;
+    say("waits for process " + std::to_string(each.pid) + " '" + each.name + "', which COMMAND " +
+        "has started, and which " +
+        (send(each, SIGKILL) == EPERM ? "this user may not end" : "has not ended at SIGKILL"));
+  }
+}
+
+}  // namespace lockflight::cli

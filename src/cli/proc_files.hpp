@@ -1,0 +1,14 @@
+// Files of the kernel, as those of /proc, which may be gone from one moment to the next.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockflight::cli {
+
+/// The content of that file; nothing if it cannot be read.
+[[nodiscard]] std::string text_of(const std::string& path);
+/// The numbers that are names of files in that folder, in its order.
+[[nodiscard]] std::vector<int> numbers_in(const std::string& path);
+
+}  // namespace lockflight::cli

@@ -1,0 +1,295 @@
+// All that a process has started is found and ended, however it was started.
+#include "cli/descendants.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+/// A pipe whose writing end all processes of a test inherit: they are gone when its reader finds
+/// the end, whatever /proc says.
+class common_pipe {
+ public:
+  common_pipe() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+    reading_ = descriptor(ends[0]);
+    writing_ = descriptor(ends[1]);
+  }
+  /// For a process of the test.
+  void write(char what) const {
+    if (::write(writing_.get(), &what, 1) != 1) _exit(1);
+  }
+  /// For the test: the next character, or 0 when all processes are gone.
+  char read(int within_ms = 10'000) {
+    writing_ = descriptor();
+    pollfd end{.fd = reading_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&end, 1, within_ms) != 1) return '?';
+    char what = 0;
+    return ::read(reading_.get(), &what, 1) == 1 ? what : '\0';
+  }
+  bool is_at_end() { return read(0) == '\0'; }
+
+ private:
+  descriptor reading_, writing_;
+};
+
+/// Runs `act` in a child, which then ends.
+pid_t in_child(const std::function<void()>& act) {
+  const pid_t child = fork();
+  if (child == 0) {
+    act();
+    _exit(0);
+  }
+  return child;
+}
+
+[[noreturn]] void sleep_for_ever() {
+  while (true) pause();
+}
+
+/// Runs `act` in a session of its own, whose parent and grandparent have ended.
+void as_daemon(const std::function<void()>& act) {
+  const pid_t child = in_child([&] {
+    setsid();
+    in_child(act);
+  });
+  waitpid(child, nullptr, 0);
+}
+
+class Descendants : public testing::Test {
+ protected:
+  void terminate() { all_.terminate(0, now_ns() + second); }
+  /// True if all are gone in time, and the pipe says so, too.
+  bool are_gone(milliseconds within) {
+    const auto end = std::chrono::steady_clock::now() + within;
+    while (!all_.are_gone()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      if (kills_) all_.kill(0);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return pipe_.is_at_end();
+  }
+  bool kill_all() {
+    kills_ = true;
+    all_.kill(0);
+    return are_gone(milliseconds(10'000));
+  }
+  void TearDown() override { EXPECT_TRUE(kill_all()); }
+
+  common_pipe pipe_;
+  descendants all_;
+  bool kills_ = false;
+};
+
+TEST_F(Descendants, none_are_gone_at_once) { EXPECT_TRUE(all_.are_gone()); }
+
+TEST_F(Descendants, a_daemon_gets_SIGTERM) {
+  as_daemon([&] {
+    pipe_.write('d');
+    sleep_for_ever();
+  });
+  ASSERT_EQ(pipe_.read(), 'd');
+  EXPECT_FALSE(all_.are_gone());
+  terminate();
+  EXPECT_TRUE(are_gone(milliseconds(10'000)));
+}
+
+TEST_F(Descendants, a_stopped_process_ends_itself) {
+  const pid_t child = in_child([&] {
+    in_child([&] {
+      signal(SIGTERM, [](int) { _exit(0); });
+      raise(SIGSTOP);
+      sleep_for_ever();
+    });
+    pipe_.write('s');
+    sleep_for_ever();
+  });
+  ASSERT_GT(child, 0);
+  ASSERT_EQ(pipe_.read(), 's');
+  terminate();
+  EXPECT_TRUE(are_gone(milliseconds(10'000)));
+}
+
+TEST_F(Descendants, SIGKILL_ends_one_that_ignores_SIGTERM) {
+  as_daemon([&] {
+    signal(SIGTERM, SIG_IGN);
+    pipe_.write('i');
+    sleep_for_ever();
+  });
+  ASSERT_EQ(pipe_.read(), 'i');
+  terminate();
+  EXPECT_FALSE(are_gone(milliseconds(20)));
+  EXPECT_TRUE(kill_all());
+}
+
+TEST_F(Descendants, a_process_that_cleans_up_gets_no_SIGTERM) {
+  static common_pipe* const pipe = &pipe_;
+  in_child([&] {
+    for (int i = 0; i < 20; ++i) in_child(sleep_for_ever);  // so that the SIGTERMs take a while
+    signal(SIGTERM, [](int) {
+      const pid_t cleaner = fork();
+      if (cleaner == 0) {
+        signal(SIGTERM, SIG_DFL);
+        usleep(20'000);
+        pipe->write('c');
+        _exit(0);
+      }
+      waitpid(cleaner, nullptr, 0);
+      _exit(0);
+    });
+    pipe_.write('b');
+    sleep_for_ever();
+  });
+  ASSERT_EQ(pipe_.read(), 'b');
+  terminate();
+  EXPECT_EQ(pipe_.read(), 'c');
+  EXPECT_TRUE(are_gone(milliseconds(10'000)));
+}
+
+TEST_F(Descendants, one_call_reaches_all_of_a_deep_tree) {
+  // Each waits for its child, so none is an orphan before the call.
+  std::function<void(int)> start = [&](int depth) {
+    if (depth == 0) {
+      pipe_.write('l');
+      sleep_for_ever();
+    }
+    const pid_t child = in_child([&] { start(depth - 1); });
+    in_child(sleep_for_ever);
+    waitpid(child, nullptr, 0);
+  };
+  in_child([&] { start(30); });
+  ASSERT_EQ(pipe_.read(), 'l');
+  all_.kill(0);
+  EXPECT_EQ(pipe_.read(), '\0');
+}
+
+TEST_F(Descendants, a_child_of_a_thread_is_found) {
+  in_child([&] {
+    std::thread other([&] {
+      in_child([&] {
+        pipe_.write('t');
+        sleep_for_ever();
+      });
+      sleep_for_ever();
+    });
+    other.join();
+  });
+  ASSERT_EQ(pipe_.read(), 't');
+  all_.kill(0);
+  EXPECT_EQ(pipe_.read(), '\0');
+}
+
+/// Starts its successor and ends, or goes on for a while, without end.
+void storm(useconds_t goes_on_us) {
+  while (true) {
+    const pid_t child = fork();
+    if (child == 0) continue;
+    usleep(goes_on_us);
+    _exit(0);
+  }
+}
+
+TEST_F(Descendants, a_fork_storm_ends) {
+  constexpr int storms = 16;
+  for (int i = 0; i < storms; ++i)
+    in_child([&] {
+      setsid();
+      pipe_.write('f');
+      storm(i % 2 == 0 ? 0 : 2'000);
+    });
+  for (int i = 0; i < storms; ++i) ASSERT_EQ(pipe_.read(), 'f');
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(all_.are_gone());
+  EXPECT_TRUE(kill_all());
+}
+
+TEST(EarlierChildren, are_left_alone) {
+  const pid_t earlier = in_child(sleep_for_ever);
+  {
+    descendants all;
+    common_pipe pipe;
+    as_daemon([&] {
+      pipe.write('d');
+      sleep_for_ever();
+    });
+    ASSERT_EQ(pipe.read(), 'd');
+    EXPECT_FALSE(all.are_gone());
+    all.kill(0);
+    EXPECT_EQ(pipe.read(), '\0');
+    while (!all.are_gone()) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(waitpid(earlier, nullptr, WNOHANG), 0) << "it has ended";
+  kill(earlier, SIGKILL);
+  EXPECT_EQ(waitpid(earlier, nullptr, 0), earlier);
+}
+
+/// This process may not signal processes of other users from here on.
+bool drop_CAP_KILL() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  if (syscall(SYS_capget, &header, data.data()) != 0) return false;
+  for (auto* const set : {&data[0].effective, &data[0].permitted, &data[0].inheritable})
+    *set &= ~(1U << CAP_KILL);
+  return syscall(SYS_capset, &header, data.data()) == 0;
+}
+
+TEST(ProcessOfAnotherUser, is_named_and_waited_for) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const pid_t run = in_child([] {
+    descendants all;
+    if (!drop_CAP_KILL()) _exit(2);
+    common_pipe pipe;
+    in_child([&] {
+      if (setuid(4711) != 0) _exit(1);
+      pipe.write('u');
+      usleep(1'300'000);
+    });
+    if (pipe.read() != 'u') _exit(2);
+    // What say() writes goes to the test.
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) _exit(3);
+    dup2(ends[1], STDERR_FILENO);
+    const std::uint64_t began = now_ns();
+    while (!all.are_gone()) {
+      all.kill(0);
+      usleep(10'000);
+    }
+    const bool has_waited = now_ns() - began > second;
+    std::array<char, 4096> text{};
+    const ssize_t bytes = read(ends[0], text.data(), text.size());
+    const std::string line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+    _exit(has_waited && line.starts_with("lockflight run: waits for process ") &&
+                  line.ends_with("which COMMAND has started, and which this user may not end\n")
+              ? 0
+              : 4);
+  });
+  int status = 0;
+  waitpid(run, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace lockflight::cli
