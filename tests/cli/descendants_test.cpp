@@ -145,7 +145,8 @@ TEST_F(Descendants, SIGKILL_ends_one_that_ignores_SIGTERM) {
 }
 
 TEST_F(Descendants, a_process_that_cleans_up_gets_no_SIGTERM) {
-  static common_pipe* const pipe = &pipe_;
+  static common_pipe* pipe = nullptr;  // for the handler
+  pipe = &pipe_;
   in_child([&] {
     for (int i = 0; i < 20; ++i) in_child(sleep_for_ever);  // so that the SIGTERMs take a while
     signal(SIGTERM, [](int) {
