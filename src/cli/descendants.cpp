@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -152,14 +153,18 @@ bool descendants::are_gone() {
 }
 
 void descendants::say_who_is_left() const {
-  if (access("/proc/thread-self/children", R_OK) != 0)
-    say("waits for processes that COMMAND has started, and that /proc does not show");
-  for (const process& each : found_until(now_ns() + second)) {
-    if (each.state == 'Z') continue;
-    say("waits for process " + std::to_string(each.pid) + " '" + each.name + "', which COMMAND " +
-        "has started, and which " +
-        (send(each, SIGKILL) == EPERM ? "this user may not end" : "has not ended at SIGKILL"));
-  }
+  constexpr std::size_t most = 8;
+  std::vector<process> left = found_until(now_ns() + second);
+  std::erase_if(left, [](const process& each) { return each.state == 'Z'; });
+  std::string who;
+  for (const process& each : std::span(left).first(std::min(left.size(), most)))
+    who += (who.empty() ? "process " : ", process ") + std::to_string(each.pid) + " '" + each.name +
+           "'" + (send(each, SIGKILL) == EPERM ? ", which this user may not end" : "");
+  if (left.size() > most) who += ", and " + std::to_string(left.size() - most) + " more";
+  siginfo_t child{};
+  if (left.empty() && waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0)
+    who = "processes that /proc does not show";
+  if (!who.empty()) say("waits for what COMMAND has started and SIGKILL has not ended: " + who);
 }
 
 }  // namespace lockflight::cli

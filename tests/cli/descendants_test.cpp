@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -256,40 +258,81 @@ bool drop_CAP_KILL() {
   return syscall(SYS_capset, &header, data.data()) == 0;
 }
 
-TEST(ProcessOfAnotherUser, is_named_and_waited_for) {
-  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
-  const pid_t run = in_child([] {
+/// The line on standard error of a process that `prepare` has made, and that waits for a child for
+/// more than a second after SIGKILL. The child runs `begin`.
+std::string said_of(const std::function<bool()>& prepare, const std::function<bool()>& begin) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return "no pipe";
+  const pid_t run = in_child([&] {
+    dup2(ends[1], STDERR_FILENO);
+    if (!prepare()) _exit(1);
     descendants all;
-    if (!drop_CAP_KILL()) _exit(2);
     common_pipe pipe;
     in_child([&] {
-      if (setuid(4711) != 0) _exit(1);
-      pipe.write('u');
+      if (!begin()) _exit(1);
+      pipe.write('b');
       usleep(1'300'000);
     });
-    if (pipe.read() != 'u') _exit(2);
-    // What say() writes goes to the test.
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) _exit(3);
-    dup2(ends[1], STDERR_FILENO);
+    if (pipe.read() != 'b') _exit(2);
     const std::uint64_t began = now_ns();
     while (!all.are_gone()) {
       all.kill(0);
       usleep(10'000);
     }
-    const bool has_waited = now_ns() - began > second;
-    std::array<char, 4096> text{};
-    const ssize_t bytes = read(ends[0], text.data(), text.size());
-    const std::string line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-    _exit(has_waited && line.starts_with("lockflight run: waits for process ") &&
-                  line.ends_with("which COMMAND has started, and which this user may not end\n")
-              ? 0
-              : 4);
+    _exit(now_ns() - began > second ? 0 : 3);
   });
   int status = 0;
   waitpid(run, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::array<char, 4096> text{};
+  const ssize_t bytes = read(ends[0], text.data(), text.size());
+  for (const int end : ends) close(end);
+  if (status != 0) return "status " + std::to_string(status);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
+}
+
+constexpr const char* waits =
+    "lockflight run: waits for what COMMAND has started and SIGKILL has not ended: ";
+
+TEST(ProcessThatCannotBeEnded, of_another_user_is_named_and_waited_for) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const std::string line = said_of(drop_CAP_KILL, [] { return setuid(4711) == 0; });
+  EXPECT_TRUE(line.starts_with(std::string(waits) + "process ")) << line;
+  EXPECT_TRUE(line.ends_with("'cli_descendants', which this user may not end\n")) << line;
+}
+
+TEST(ProcessThatCannotBeEnded, that_proc_does_not_show_is_waited_for) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can cover /proc";
+  const auto cover_proc = [] {
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+  };
+  EXPECT_EQ(said_of(cover_proc, [] { return true; }),
+            std::string(waits) + "processes that /proc does not show\n");
+}
+
+TEST(OtherNamespace, processes_are_found_by_the_numbers_of_proc) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can make a PID namespace";
+  const pid_t outside = in_child([] {
+    if (unshare(CLONE_NEWPID) != 0) _exit(1);
+    const pid_t first = in_child([] {
+      common_pipe pipe;
+      descendants all;  // the /proc here is that of the namespace around
+      as_daemon([&] {
+        pipe.write('d');
+        sleep_for_ever();
+      });
+      if (pipe.read() != 'd') _exit(2);
+      all.kill(0);
+      _exit(pipe.read() == '\0' ? 0 : 3);
+    });
+    int status = 0;
+    waitpid(first, &status, 0);
+    _exit(WEXITSTATUS(status));
+  });
+  int status = 0;
+  waitpid(outside, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
