@@ -50,17 +50,29 @@ std::optional<process> process_at(const std::string& pid) {
   return fields ? std::optional(its) : std::nullopt;
 }
 
-/// Those that are still there.
+/// False in a /proc of another PID namespace: its numbers are not for kill(2).
+bool has_our_numbers() {
+  const auto self = process_at("self");
+  return self && self->pid == getpid();
+}
+
+/// The numbers of the children of that process, or of "self".
+std::vector<std::string> child_numbers(const std::string& parent) {
+  std::vector<std::string> all;
+  const std::string threads = folder_of(parent) + "/task";
+  for (const int thread : numbers_in(threads)) {
+    std::istringstream list(text_of(threads + "/" + std::to_string(thread) + "/children"));
+    for (std::string each; list >> each;) all.push_back(each);
+  }
+  return all;
+}
+
 std::vector<process> children_of(const process& parent) {
   std::vector<process> all;
   const std::string pid = std::to_string(parent.pid);
-  const std::string threads = folder_of(pid) + "/task";
-  for (const int thread : numbers_in(threads)) {
-    std::istringstream list(text_of(threads + "/" + std::to_string(thread) + "/children"));
-    for (std::string each; list >> each;)
-      if (auto child = process_at(each); child && child->parent == parent.pid)
-        all.push_back(*std::move(child));
-  }
+  for (const std::string& each : child_numbers(pid))
+    if (auto child = process_at(each); child && child->parent == parent.pid)
+      all.push_back(*std::move(child));
   // If the parent has ended, its number may be another process's by now.
   const auto now = process_at(pid);
   return now && now->is(parent) ? all : std::vector<process>();
@@ -81,10 +93,8 @@ int send(const process& to, int signal_number) {
   const auto now = process_at(pid);
   if (!folder || !now || !now->is(to)) return ESRCH;
   if (syscall(SYS_pidfd_send_signal, folder.get(), signal_number, nullptr, 0) == 0) return 0;
-  if (errno != ENOSYS) return errno;
-  // Linux before 5.1. Numbers of another namespace are not for kill(2).
-  const auto self = process_at("self");
-  if (!self || self->pid != getpid()) return ENOSYS;
+  if (errno != ENOSYS) return errno;  // else: Linux before 5.1
+  if (!has_our_numbers()) return ENOSYS;
   return ::kill(to.pid, signal_number) == 0 ? 0 : errno;
 }
 
@@ -127,6 +137,18 @@ void descendants::terminate(pid_t command, std::uint64_t until_ns) const {
   ::kill(command, SIGCONT);
 }
 
+// A child keeps its number until it is waited for, so it is signalled by that number. The signals
+// follow the list at once: a child that starts another process and ends before its signal comes
+// leaves the new process as the next child.
+void descendants::kill_children() const {
+  if (!has_our_numbers()) return;
+  for (const std::string& each : child_numbers("self")) {
+    const pid_t pid = read_number<pid_t>(each).value_or(0);
+    const auto is_it = [&](const process& earlier) { return earlier.pid == pid; };
+    if (pid > 0 && std::ranges::none_of(earlier_, is_it)) ::kill(pid, SIGKILL);
+  }
+}
+
 // After SIGKILL a process forks no more. So its children are read after that; if it has ended
 // before, they are children of this process, which the next pass begins with.
 void descendants::kill(pid_t command) {
@@ -134,14 +156,26 @@ void descendants::kill(pid_t command) {
   // Where this user may do so: else thousands that compute or fork leave this process little time.
   setpriority(PRIO_PROCESS, 0, -20);
   std::set<std::pair<pid_t, std::uint64_t>> sent;
-  for (std::size_t before = 1; before != sent.size();) {
+  for (std::size_t before = 1; before != sent.size() && !wait_for_others(command);) {
     before = sent.size();
+    kill_children();
     for (std::vector<process> level = children(); !level.empty(); level = children_of(level))
       for (const process& each : level)
         if (sent.emplace(each.pid, each.born).second) send(each, SIGKILL);
   }
   if (killed_at_ns_ == 0) killed_at_ns_ = now_ns();
   if (now_ns() - killed_at_ns_ >= second && !std::exchange(has_said_, true)) say_who_is_left();
+}
+
+// Else the list of children would grow.
+bool descendants::wait_for_others(pid_t command) {
+  siginfo_t ended{};
+  while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) {
+    if (ended.si_pid == command) return true;
+    waitpid(ended.si_pid, nullptr, 0);
+    ended.si_pid = 0;
+  }
+  return false;
 }
 
 bool descendants::are_gone() {

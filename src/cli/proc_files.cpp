@@ -1,21 +1,26 @@
 #include "cli/proc_files.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <array>
 #include <memory>
-#include <system_error>
 
+#include "base/descriptor.hpp"
 #include "base/number.hpp"
-#include "base/whole_file.hpp"
 
 namespace lockflight::cli {
 
 std::string text_of(const std::string& path) {
-  try {
-    return whole_file(path);
-  } catch (const std::system_error&) {
-    return "";
+  const descriptor from(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> part;
+  for (ssize_t got = 1; got > 0;) {
+    got = from ? read(from.get(), part.data(), part.size()) : 0;
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
   }
+  return text;
 }
 
 std::vector<int> numbers_in(const std::string& path) {

@@ -6,7 +6,7 @@
 
 namespace lockflight::cli {
 
-/// The content of that file; nothing if it cannot be read.
+/// The content of that file; nothing if it cannot be read, which is no error and throws nothing.
 [[nodiscard]] std::string text_of(const std::string& path);
 /// The numbers that are names of files in that folder, in its order.
 [[nodiscard]] std::vector<int> numbers_in(const std::string& path);
