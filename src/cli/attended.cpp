@@ -65,17 +65,6 @@ class death_pipe {
   _exit(not_found);
 }
 
-/// The text behind `key` in the line of `text` that begins with it.
-std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    if (line.starts_with(key)) return line.substr(key.size());
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return std::nullopt;
-}
-
 /// How many processes of our cgroup the kernel has killed for want of memory, if it says so.
 std::optional<std::uint64_t> killed_for_memory() {
   const std::string ours = text_of("/proc/self/cgroup");

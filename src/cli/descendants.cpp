@@ -26,7 +26,7 @@ namespace {
 
 using process = descendants::process;
 
-constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint64_t second_ns = 1'000'000'000;
 
 std::string folder_of(const std::string& pid) { return "/proc/" + pid; }
 
@@ -50,10 +50,12 @@ std::optional<process> process_at(const std::string& pid) {
   return fields ? std::optional(its) : std::nullopt;
 }
 
-/// False in a /proc of another PID namespace: its numbers are not for kill(2).
+/// False in a /proc of another PID namespace: its numbers are not for kill(2). This process has a
+/// number in each namespace from that of /proc to its own.
 bool has_our_numbers() {
-  const auto self = process_at("self");
-  return self && self->pid == getpid();
+  const std::string status = text_of("/proc/self/status");
+  const auto numbers = value_of("NSpid:\t", status);
+  return numbers && read_number<pid_t>(*numbers) == getpid();
 }
 
 /// The numbers of the children of that process, or of "self".
@@ -87,7 +89,7 @@ std::vector<process> children_of(const std::vector<process>& parents) {
 
 /// Returns 0, or an error. A folder of /proc stands for one process, and not for a number, as a
 /// descriptor of pidfd_open(2) does.
-int send(const process& to, int signal_number) {
+int send_signal(const process& to, int signal_number) {
   const std::string pid = std::to_string(to.pid);
   const descriptor folder(open(folder_of(pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto now = process_at(pid);
@@ -129,8 +131,8 @@ void descendants::terminate(pid_t command, std::uint64_t until_ns) const {
   // in order to clean up, is not ended.
   const std::vector<process> found = found_until(until_ns);
   for (const process& each : found) {
-    send(each, SIGTERM);
-    send(each, SIGCONT);
+    send_signal(each, SIGTERM);
+    send_signal(each, SIGCONT);
   }
   if (!found.empty() || command == 0) return;
   ::kill(command, SIGTERM);
@@ -140,12 +142,22 @@ void descendants::terminate(pid_t command, std::uint64_t until_ns) const {
 // A child keeps its number until it is waited for, so it is signalled by that number. The signals
 // follow the list at once: a child that starts another process and ends before its signal comes
 // leaves the new process as the next child.
-void descendants::kill_children() const {
+void descendants::kill_children(pid_t command) const {
   if (!has_our_numbers()) return;
-  for (const std::string& each : child_numbers("self")) {
-    const pid_t pid = read_number<pid_t>(each).value_or(0);
-    const auto is_it = [&](const process& earlier) { return earlier.pid == pid; };
-    if (pid > 0 && std::ranges::none_of(earlier_, is_it)) ::kill(pid, SIGKILL);
+  std::set<std::string> before;
+  bool finds_more = true;
+  while (finds_more && !wait_for_others(command)) {
+    std::set<std::string> now;
+    finds_more = false;
+    for (const std::string& each : child_numbers("self")) {
+      const pid_t pid = read_number<pid_t>(each).value_or(0);
+      const auto is_it = [&](const process& earlier) { return earlier.pid == pid; };
+      if (pid <= 0 || std::ranges::any_of(earlier_, is_it)) continue;
+      ::kill(pid, SIGKILL);
+      if (!before.contains(each)) finds_more = true;
+      now.insert(each);
+    }
+    before = std::move(now);
   }
 }
 
@@ -158,16 +170,16 @@ void descendants::kill(pid_t command) {
   std::set<std::pair<pid_t, std::uint64_t>> sent;
   for (std::size_t before = 1; before != sent.size() && !wait_for_others(command);) {
     before = sent.size();
-    kill_children();
+    kill_children(command);
     for (std::vector<process> level = children(); !level.empty(); level = children_of(level))
       for (const process& each : level)
-        if (sent.emplace(each.pid, each.born).second) send(each, SIGKILL);
+        if (sent.emplace(each.pid, each.born).second) send_signal(each, SIGKILL);
   }
   if (killed_at_ns_ == 0) killed_at_ns_ = now_ns();
-  if (now_ns() - killed_at_ns_ >= second && !std::exchange(has_said_, true)) say_who_is_left();
+  if (now_ns() - killed_at_ns_ >= second_ns && !std::exchange(has_said_, true)) say_who_is_left();
 }
 
-// Else the list of children would grow.
+// Without these waits the list of children would grow with each child that has ended.
 bool descendants::wait_for_others(pid_t command) {
   siginfo_t ended{};
   while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) {
@@ -188,12 +200,12 @@ bool descendants::are_gone() {
 
 void descendants::say_who_is_left() const {
   constexpr std::size_t most = 8;
-  std::vector<process> left = found_until(now_ns() + second);
+  std::vector<process> left = found_until(now_ns() + second_ns);
   std::erase_if(left, [](const process& each) { return each.state == 'Z'; });
   std::string who;
   for (const process& each : std::span(left).first(std::min(left.size(), most)))
     who += (who.empty() ? "process " : ", process ") + std::to_string(each.pid) + " '" + each.name +
-           "'" + (send(each, SIGKILL) == EPERM ? ", which this user may not end" : "");
+           "'" + (send_signal(each, SIGKILL) == EPERM ? ", which this user may not end" : "");
   if (left.size() > most) who += ", and " + std::to_string(left.size() - most) + " more";
   siginfo_t child{};
   if (left.empty() && waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -21,6 +22,16 @@ std::string text_of(const std::string& path) {
     if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
   }
   return text;
+}
+
+std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (line.starts_with(key)) return line.substr(key.size());
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return std::nullopt;
 }
 
 std::vector<int> numbers_in(const std::string& path) {

@@ -21,6 +21,7 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
+#include "tests/support/long_tests.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -215,7 +216,7 @@ void storm(useconds_t goes_on_us) {
 }
 
 TEST_F(Descendants, a_fork_storm_ends) {
-  constexpr int storms = 16;
+  const int storms = test::long_tests() ? 128 : 16;
   for (int i = 0; i < storms; ++i)
     in_child([&] {
       setsid();
