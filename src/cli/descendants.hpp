@@ -54,8 +54,6 @@ class descendants {
   [[nodiscard]] std::vector<process> children() const;
   [[nodiscard]] std::vector<process> found_until(std::uint64_t until_ns) const;
   void kill_children(pid_t command) const;
-  /// Waits for children that have ended, until that is the command's turn: then it returns true.
-  [[nodiscard]] static bool wait_for_others(pid_t command);
   void say_who_is_left() const;
 
   std::vector<process> earlier_;
