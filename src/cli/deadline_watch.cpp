@@ -67,16 +67,17 @@ void deadline_watch::end_rest() {
   sigaddset(&child, SIGCHLD);
   nanoseconds pause = std::chrono::milliseconds(1);
   while (!all_.are_gone()) {
-    if (const nanoseconds left = valid_for_();
-        left <= kill_lead || (is_told_ && now_ns() >= kill_at_ns_)) {
+    const nanoseconds left = valid_for_() - kill_lead;
+    if (left.count() > 0) terminate(0, left + kill_lead);
+    const nanoseconds until_kill = std::min(left, nanoseconds(kill_at_ns_) - nanoseconds(now_ns()));
+    if (until_kill.count() <= 0) {
       has_killed_rest_ = true;
       all_.kill(0);
-    } else {
-      terminate(0, left);
+      pause = std::min(2 * pause, nanoseconds(looks_each));
     }
-    const timespec at_most = timespec_of(pause);
+    const timespec at_most =
+        timespec_of(until_kill.count() > 0 ? std::min(until_kill, nanoseconds(looks_each)) : pause);
     sigtimedwait(&child, nullptr, &at_most);
-    pause = std::min(2 * pause, nanoseconds(looks_each));
   }
 }
 
