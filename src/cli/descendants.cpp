@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <span>
 #include <sstream>
@@ -175,7 +174,9 @@ void descendants::kill_children(pid_t command) const {
   for (bool finds_more = true; finds_more && !has_ended(command);) {
     std::set<std::string> now;
     finds_more = false;
-    for (const std::string& each : std::views::reverse(child_numbers("self"))) {
+    std::vector<std::string> numbers = child_numbers("self");
+    std::ranges::reverse(numbers);
+    for (const std::string& each : numbers) {
       const pid_t pid = read_number<pid_t>(each).value_or(0);
       const auto is_it = [&](const process& earlier) { return earlier.pid == pid; };
       if (pid <= 0 || std::ranges::any_of(earlier_, is_it)) continue;
