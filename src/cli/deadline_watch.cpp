@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "lockflight/mode.hpp"
 
 namespace lockflight::cli {
 namespace {
