@@ -19,6 +19,7 @@
 
 #include "base/number.hpp"
 #include "cli/guarded.hpp"
+#include "cli/proc_files.hpp"
 #include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
@@ -62,27 +63,6 @@ class death_pipe {
   execvp(words[0], words);
   failed = errno;
   _exit(not_found);
-}
-
-/// A small file as a whole, as those of the kernel are.
-std::string text_of(const std::string& path) {
-  std::array<char, 4096> text;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  const ssize_t bytes = read(fd, text.data(), text.size());
-  close(fd);
-  return {text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-}
-
-/// The text behind `key` in the line of `text` that begins with it.
-std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    if (line.starts_with(key)) return line.substr(key.size());
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return std::nullopt;
 }
 
 /// How many processes of our cgroup the kernel has killed for want of memory, if it says so.
@@ -259,6 +239,7 @@ ending run_attended(const attended& what, run_signals& signals,
   const auto killed_before = killed_for_memory();
   attendant by(child, signals, watch);
   const int status = by.attend();
+  if (watch != nullptr) watch->end_rest();
   if (failed != 0) {
     say(what.role + " '" + what.name + "' cannot be run: " + std::strerror(failed));
     return {.code = failed == ENOENT ? not_found : not_executable};

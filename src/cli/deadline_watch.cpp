@@ -10,6 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "lockflight/mode.hpp"
+
 namespace lockflight::cli {
 namespace {
 
@@ -38,7 +41,8 @@ void deadline_watch::act_on(pid_t command) {
   const nanoseconds left = valid_for_();
   if (left <= kill_lead) {
     has_acted_ = true;
-    kill(command, SIGKILL);
+    all_.kill(command);
+    set_timer(looks_each);
     return;
   }
   if (left > grace_) {
@@ -46,12 +50,36 @@ void deadline_watch::act_on(pid_t command) {
     set_timer(std::min(left - grace_, looks_each));
     return;
   }
-  if (!std::exchange(is_told_, true)) {
-    has_acted_ = true;
-    kill(command, SIGTERM);
-    kill(command, SIGCONT);  // a command that is stopped can end itself only when it goes on
+  terminate(command, left);
+  set_timer(std::min(valid_for_() - kill_lead, looks_each));
+}
+
+void deadline_watch::terminate(pid_t command, nanoseconds left) {
+  if (std::exchange(is_told_, true)) return;
+  has_acted_ = true;
+  kill_at_ns_ = now_ns() + nanoseconds_of(std::min(left, grace_) - kill_lead);
+  all_.terminate(command, kill_at_ns_);
+}
+
+void deadline_watch::end_rest() {
+  if (!has_acted_ && valid_for_().count() > 0) return;
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  nanoseconds pause = std::chrono::milliseconds(1);
+  while (!all_.are_gone()) {
+    const nanoseconds left = valid_for_() - kill_lead;
+    if (left.count() > 0) terminate(0, left + kill_lead);
+    const nanoseconds until_kill = std::min(left, nanoseconds(kill_at_ns_) - nanoseconds(now_ns()));
+    if (until_kill.count() <= 0) {
+      has_killed_rest_ = true;
+      all_.kill(0);
+      pause = std::min(2 * pause, nanoseconds(looks_each));
+    }
+    const timespec at_most =
+        timespec_of(until_kill.count() > 0 ? std::min(until_kill, nanoseconds(looks_each)) : pause);
+    sigtimedwait(&child, nullptr, &at_most);
   }
-  set_timer(std::min(left - kill_lead, looks_each));
 }
 
 void deadline_watch::set_timer(nanoseconds from_now) {

@@ -1,6 +1,6 @@
-// Ends the command of `lockflight run` before its host may no longer count as a member of the
-// cluster: SIGTERM some time before the deadline, and SIGKILL at the deadline. While the agent
-// renews the membership, the deadline moves on, and nothing happens.
+// Ends the command of `lockflight run`, and all that it has started, before its host may no longer
+// count as a member of the cluster: SIGTERM some time before the deadline, and SIGKILL shortly
+// before it. While the agent renews the membership, the deadline moves on, and nothing happens.
 //
 // Progress: the watch belongs to the run, so it does nothing while somebody has stopped the run by
 // SIGSTOP. A Ctrl-Z stops the run, too, but a process that is not stopped wakes it in time.
@@ -9,8 +9,11 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <functional>
+
+#include "cli/descendants.hpp"
 
 namespace lockflight::cli {
 
@@ -25,11 +28,16 @@ class deadline_watch {
   deadline_watch(const deadline_watch&) = delete;
   deadline_watch& operator=(const deadline_watch&) = delete;
 
-  /// Sends the command, which has not been waited for, what is due now. A SIGCHLD, which has to be
-  /// blocked, says when this is to be called again.
+  /// Sends the command, which has not been waited for, and all that it has started, what is due
+  /// now. A SIGCHLD, which has to be blocked, says when this is to be called again.
   void act_on(pid_t command);
+  /// The command has ended. If that was before the deadline, and without a signal of this watch,
+  /// what it has started goes on. Else all of that is ended, and this waits until it is gone.
+  void end_rest();
   /// True if a signal was sent.
   [[nodiscard]] bool has_acted() const { return has_acted_; }
+  /// True if end_rest() has sent SIGKILL.
+  [[nodiscard]] bool has_killed_rest() const { return has_killed_rest_; }
 
   /// Stops the calling process by calling `stop`, and has it continued `grace` before the deadline
   /// at the latest.
@@ -38,6 +46,7 @@ class deadline_watch {
  private:
   [[nodiscard]] bool is_due() const { return valid_for_() <= grace_; }
   void set_timer(nanoseconds from_now);
+  void terminate(pid_t command, nanoseconds left);
   [[noreturn]] void wake_when_due(pid_t run) const;
 
   /// How long before the deadline SIGKILL is sent, so that the command has ended at the deadline.
@@ -49,8 +58,11 @@ class deadline_watch {
   std::function<nanoseconds()> valid_for_;
   nanoseconds grace_;
   timer_t timer_{};
-  bool is_told_ = false;  // by SIGTERM, about this deadline
+  descendants all_;
+  bool is_told_ = false;          // by SIGTERM, about this deadline
+  std::uint64_t kill_at_ns_ = 0;  // at the latest, if the command ends after that SIGTERM
   bool has_acted_ = false;
+  bool has_killed_rest_ = false;
 };
 
 }  // namespace lockflight::cli

@@ -422,7 +422,8 @@ int guarded_run::hold_on() {
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool has_acted = watch != nullptr && watch->has_acted();
   const bool is_lost = watch != nullptr && held_->is_lost();
-  const bool is_well = its.ran && its.code == 0 && !is_lost;
+  const bool is_well =
+      its.ran && its.code == 0 && !is_lost && (watch == nullptr || !watch->has_killed_rest());
   if (is_well) mark_consistent();
   if (inheritors_ != nullptr && its.ran && inheritors_->has_inheritors()) {
     events_.end();  // the run ends here for those who started it

@@ -1,6 +1,5 @@
 #include "cli/inherited.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,11 +12,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <system_error>
 
-#include "base/number.hpp"
+#include "cli/proc_files.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
 
@@ -26,16 +24,6 @@ namespace {
 
 [[noreturn]] void refused(const char* what) {
   throw std::system_error(errno, std::generic_category(), std::string("--inherit: ") + what);
-}
-
-/// The numbers that are names of files in that folder, in its order.
-std::vector<int> numbers_in(const std::string& path) {
-  std::vector<int> all;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
-  if (!folder) return all;
-  while (const dirent* const each = readdir(folder.get()))
-    if (const auto number = read_number<int>(each->d_name)) all.push_back(*number);
-  return all;
 }
 
 /// The descriptors that this process has, without the standard streams.

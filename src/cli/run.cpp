@@ -79,7 +79,7 @@ guarded_command guarded_from(const arguments& given) {
     throw refuse(
         "--domain", what.in.name,
         "a domain of this machine beside --inherit, since a lock of a cluster may be lost, "
-        "and what COMMAND has left running cannot be ended then");
+        "whichever process has the descriptor then");
   if (const auto text = given.one("--at-least"))
     what.at_least = std::chrono::seconds(length_of_time("--at-least", *text));
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
@@ -138,9 +138,10 @@ command run_command() {
            "ends the run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, "
            "which keeps the lock. A run that waits leaves the queue at Ctrl-Z, and asks for the "
            "lock again when it is continued.",
-           "If the run is killed, COMMAND is killed too, but not what COMMAND itself has started. "
-           "The lock is free when both have ended. If COMMAND is killed, the run frees the lock "
-           "and says so in one line on standard error.",
+           "When COMMAND has ended, what it has started and left running goes on, without the "
+           "lock. If the run is killed, COMMAND is killed too, but not what COMMAND itself has "
+           "started. The lock is free when both have ended. If COMMAND is killed, the run frees "
+           "the lock and says so in one line on standard error.",
            "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
            "so that a store can refuse an older holder; it is not set if the lock is shared. "
@@ -181,10 +182,11 @@ command run_command() {
            "lock is free when the process that 'lockflight who' has shown has ended, also if "
            "others go on, and the next holder finds LOCKFLIGHT_OWNER_DIED=1.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
-           "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
-           "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
-           "holder finds LOCKFLIGHT_OWNER_DIED=1. What COMMAND has started itself is not ended: a "
-           "shell script should begin its last command with 'exec'.",
+           "ends COMMAND, and all that COMMAND has started, daemons too, before another host can "
+           "have the lock: by SIGTERM, --grace before that moment, and by SIGKILL. It says so on "
+           "standard error, and exits with 76 when all have ended; the next holder finds "
+           "LOCKFLIGHT_OWNER_DIED=1. A process that the run cannot end, as that of another user, "
+           "is named on standard error, and the run waits for it.",
            "With --leader the run is a candidate for NAME. It waits as long as it takes; when it "
            "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "

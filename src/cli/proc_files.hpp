@@ -1,0 +1,18 @@
+// Files of the kernel, as those of /proc, which may be gone from one moment to the next.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockflight::cli {
+
+/// The content of that file; nothing if it cannot be read, which is no error and throws nothing.
+[[nodiscard]] std::string text_of(const std::string& path);
+/// The text behind `key` in the line of `text` that begins with it.
+[[nodiscard]] std::optional<std::string_view> value_of(std::string_view key, std::string_view text);
+/// The numbers that are names of files in that folder, in its order.
+[[nodiscard]] std::vector<int> numbers_in(const std::string& path);
+
+}  // namespace lockflight::cli
