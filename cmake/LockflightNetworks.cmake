@@ -3,6 +3,7 @@
 #   src/fabric/NAME/                      its transport (src/fabric/wired/transport.hpp) and environment
 #   include/lockflight/fabric/NAME.hpp    lockflight::NAME::environment, for C++
 #   include/lockflight/lockflight.h       lockflight_join_NAME, for C
+#   examples/NAME/first.cpp               the shortest program on it
 #   tests/fabric/wired/CMakeLists.txt     which of its transports the contract and the locks are tested on
 # and a line below. The library for C, the lab's program, the tests' programs, the CMake package,
 # pkg-config files, the package for Debian, and the fabrics that error messages accept follow from the line.

@@ -316,7 +316,7 @@ struct units {
   int count = 1;
 };
 
-/// An argument of named_handle::release().
+/// An argument of named_handle::release(), which throws lost_error after a loss.
 enum class if_lost : std::uint8_t { throws };
 
 /// The hold of a handle at one moment.
@@ -386,10 +386,10 @@ class named_handle {
   /// handle does not hold in that mode.
   void release();
   void release(mode as);
-  /// Releases, and throws lost_error if the hold was lost before, in any mode: then it is released
-  /// as its holder's death would release it, so that the next exclusive holder is told.
-  /// `handle.release( if_lost::throws)` at the end of a section says that all of it was done under
-  /// the lock. A few system calls.
+  /// Releases in whichever mode, and throws lost_error if the hold was lost before. A lost
+  /// exclusive hold is released as its holder's death would release it, so that the next exclusive
+  /// holder is told. `handle.release(if_lost::throws)` at the end of a section says that all of it
+  /// was done under the lock. On one machine some system calls.
   void release(if_lost);
   /// The hold with all its properties, read together. Reads a clock.
   [[nodiscard]] hold_state state() const;
@@ -428,13 +428,13 @@ class named_handle {
   [[nodiscard]] bool still_valid() const;
   /// How long this holder is certainly alone from now on, if its host does not hear from the
   /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
-  /// machine there is no limit, and the result is the longest duration. Of several names the
-  /// shortest. Reads a clock.
+  /// machine there is no limit, and the result is the longest duration, until a loss was told. Of
+  /// several names the shortest. Reads a clock.
   /// In a child of a fork it is about the parent's hold, so that a child can watch it.
   ///
   /// Unless the host has lost the cluster the time grows again, several times in each
   /// domain::time_to_live(). It does not grow again, in one hold, once this function has returned 0
-  /// or the loss was told: what a holder has given up it does not get back.
+  /// or the loss was told.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and
@@ -442,23 +442,26 @@ class named_handle {
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
   /// For a holder: a token that is stopped once if this hold is lost before it is released, because
   /// the host was cut off from its cluster or became another member, or because the domain was
-  /// removed or its file overwritten. In a cluster's domain that is a tenth of
-  /// domain::time_to_live() before valid_for() would come to 0, and so at least 0.1 times to live
-  /// before another host can hold the name; then valid_for() is 0 at once, though the host may be
-  /// heard of again. After the release the token is not stopped any more.
+  /// removed or its file overwritten. In a cluster's domain the token is stopped 0.1 times to live
+  /// before valid_for() would reach 0, and so at least as long before another host can hold the
+  /// name. From then on valid_for() is 0, even if the agent renews.
   ///
   ///   std::stop_callback at_loss(jobs.loss(), [&] { shut(the_output); });
   ///
   /// Functions of std::stop_callback run on a thread of the library, which starts with the first
   /// call of a process and watches all its holds: they should be short, and must not use this
-  /// handle. A std::condition_variable_any waits with the token. Nothing is polled: the thread
-  /// sleeps until a hold's moment, or until the kernel says that a domain file has changed
-  /// (inotify). Without an inotify watch (fs.inotify.max_user_instances) it looks five times a
-  /// second. A process that is stopped, or halted with its machine, is told when it goes on.
+  /// handle or throw. The release waits for one that runs; none begins after it. A
+  /// std::condition_variable_any waits with the token. Nothing is polled: the thread sleeps until a
+  /// hold's moment, or until the kernel says that a domain file has changed (inotify). Without an
+  /// inotify watch (fs.inotify.max_user_instances) it looks five times a second. A process that is
+  /// stopped, or halted with its machine, is told when it goes on.
   ///
-  /// Cost of the first call in a hold: some system calls, and those of a thread once. Throws
-  /// domain_error (not_held, wrong_thread; system: no thread or no descriptor). A child of a fork
-  /// has no thread for its parent's holds.
+  /// A child of a fork has no thread for its parent's holds. It must not destroy a
+  /// std::stop_callback of its parent, whose end might wait for a function that never ends there.
+  ///
+  /// Cost of the first call in a hold: a lock of the process and an allocation; the first call for
+  /// a domain file costs some system calls, and the first of a process starts the thread. Throws
+  /// domain_error (not_held, wrong_thread; system: no thread or no descriptor).
   [[nodiscard]] std::stop_token loss();
 
   /// The moment until which the work that this name stands for counts as done, as an exclusive

@@ -473,11 +473,12 @@ int lockflight_named_still_valid(const lockflight_named* lock);
 
 /* For how many nanoseconds from now on this holder is certainly alone, if its host does not hear
  * from its cluster again. 0: it is lost, or the handle does not hold. UINT64_MAX: the domain is one
- * machine's, and there is no limit. It does not grow again, in one hold, once it was 0. Reads a
- * clock. */
+ * machine's, and there is no limit unless a loss was told (below). It does not grow again, in one
+ * hold, once it was 0. Reads a clock. */
 int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds);
 /* For a holder: returns LOCKFLIGHT_LOST if it may not be alone any more, because its host was cut
- * off from the cluster, and otherwise LOCKFLIGHT_OK. A holder that has lost the lock stops what it
+ * off from the cluster, or because the loss was told in one of the ways below, and otherwise
+ * LOCKFLIGHT_OK. A holder that has lost the lock stops what it
  * does under it, and releases it. LOCKFLIGHT_NOT_HELD. */
 int lockflight_named_is_lost(const lockflight_named* lock);
 
@@ -496,13 +497,14 @@ int lockflight_named_is_lost(const lockflight_named* lock);
 int lockflight_named_loss_descriptor(lockflight_named* lock, int* descriptor);
 /* Calls function(argument) once, on the library's thread, when the hold is lost. The function
  * should be short, and must not use the handle. A second call replaces the function; NULL takes it
- * away. If the function runs at that moment, the call waits for its end. */
+ * away. If the function runs at that moment, this call and the release wait for its end, so that the
+ * argument may be freed afterwards. */
 int lockflight_named_on_loss(lockflight_named* lock, void (*function)(void* argument),
                              void* argument);
-/* As lockflight_named_release, and returns LOCKFLIGHT_LOST if the hold was lost before: then it is
- * released as the holder's death would release it, so that the next exclusive holder is told
- * (LOCKFLIGHT_OWNER_DIED). LOCKFLIGHT_OK says that the whole section ran under the lock. A few
- * system calls. */
+/* As lockflight_named_release, and returns LOCKFLIGHT_LOST if the hold was lost before: then an
+ * exclusive one is released as the holder's death would release it, so that the next exclusive
+ * holder is told (LOCKFLIGHT_OWNER_DIED). LOCKFLIGHT_OK says that the whole section ran under the
+ * lock. On one machine some system calls. */
 int lockflight_named_release_unless_lost(lockflight_named* lock);
 
 /* Sets a function by which the program can end a wait. While this handle waits,

@@ -15,9 +15,10 @@ core_under_test intact_core() {
       [](member_id self, const timing& times, host_words& words) -> std::unique_ptr<agent_events> {
         return std::make_unique<agent>(self, times, words);
       },
-      [](const std::string& name, mode wanted,
-         host_words& words) -> std::unique_ptr<acquire_events> {
-        return std::make_unique<simulated_acquire<acquire<words_in_host>>>(name, wanted, words);
+      [](const std::string& name, mode wanted, host_words& words,
+         instant ttl) -> std::unique_ptr<acquire_events> {
+        return std::make_unique<simulated_acquire<acquire<words_in_host>>>(name, wanted, words,
+                                                                           ttl);
       }};
 }
 

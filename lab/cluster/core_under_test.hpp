@@ -17,7 +17,9 @@ namespace lockflight::cluster::sim {
 struct words_in_host {
   const std::string* name;
   host_words* all;
+  instant ttl = 0;
 
+  [[nodiscard]] instant time_to_live() const { return ttl; }
   [[nodiscard]] incarnation_number incarnation() const { return all->incarnation(); }
   [[nodiscard]] instant deadline() const { return all->deadline(); }
   [[nodiscard]] ownership get_ownership() const { return all->ownership_of(*name); }
@@ -34,8 +36,8 @@ struct words_in_host {
 template <class Acquire>
 class simulated_acquire final : public acquire_events {
  public:
-  simulated_acquire(std::string name, mode wanted, host_words& words)
-      : name_(std::move(name)), what_(wanted, {&name_, &words}) {}
+  simulated_acquire(std::string name, mode wanted, host_words& words, instant ttl)
+      : name_(std::move(name)), what_(wanted, {&name_, &words, ttl}) {}
 
   next step(instant now) override { return what_.step(now); }
   void give_up() override { what_.give_up(); }
@@ -45,7 +47,7 @@ class simulated_acquire final : public acquire_events {
     what_.leave();
   }
   [[nodiscard]] bool is_valid(instant now) const override { return what_.is_valid(now); }
-  [[nodiscard]] instant told_at(instant ttl) const override { return what_.told_at(ttl); }
+  [[nodiscard]] instant loss_time() const override { return what_.loss_time(); }
   [[nodiscard]] token fence() const override { return what_.fence(); }
   [[nodiscard]] bool died() const override { return what_.died(); }
 
@@ -58,7 +60,7 @@ struct core_under_test {
   std::unique_ptr<agent_events> (*make_agent)(member_id self, const timing& times,
                                               host_words& words);
   std::unique_ptr<acquire_events> (*make_acquire)(const std::string& name, mode wanted,
-                                                  host_words& words);
+                                                  host_words& words, instant ttl);
 };
 
 /// The core as it is.

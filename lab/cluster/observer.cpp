@@ -30,17 +30,17 @@ void observer::check_all(true_time now) {
 }
 
 // A timer of the host has told a holder at the moment that the header gave before it changed. If
-// the header does not give it any time more, the agent has the holder told at once.
+// the new moment is past, the agent has the holder told at once.
 void observer::tell_losses(history& of, true_time now) const {
   for (holder& each : of.inside) {
     if (each.told) continue;
     const instant clock = each.clock->at(now);
-    if (each.told_at <= clock) {
-      each.told = each.told_at;
+    if (each.loss_time <= clock) {
+      each.told = each.loss_time;
       continue;
     }
-    each.told_at = each.what->told_at(ttl_);
-    if (each.told_at <= clock) each.told = clock;
+    each.loss_time = each.what->loss_time();
+    if (each.loss_time <= clock) each.told = clock;
   }
 }
 
@@ -58,7 +58,9 @@ void observer::check_told(const std::string& name, const history& of, const hold
 void observer::entered(const std::string& name, holder who, true_time now) {
   ++entries_;
   history& of = of_name_[name];
-  who.told_at = who.what->told_at(ttl_);
+  who.loss_time = who.what->loss_time();
+  // A hold that begins after that moment is told at its beginning.
+  if (who.loss_time <= who.clock->at(now)) who.told = who.clock->at(now);
   tell_losses(of, now);
   of.inside.push_back(who);
   const bool valid = who.is_valid(now);

@@ -45,7 +45,7 @@ class observer {
     const acquire_events* what;
     const host_clock* clock;
     identity of{};                     ///< the holder's host
-    instant told_at = 0;               ///< as the header was last
+    instant loss_time = 0;             ///< as the header was last
     std::optional<instant> told = {};  ///< when it was told
 
     [[nodiscard]] bool is_valid(true_time now) const { return what->is_valid(clock->at(now)); }

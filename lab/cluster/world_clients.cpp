@@ -40,7 +40,7 @@ void world::begin(host& h, int index, mode wanted) {
   c.now = doing::queued;
   c.wanted = wanted;
   c.since = now_;
-  c.acquiring = core_.make_acquire(c.name, wanted, *h.words);
+  c.acquiring = core_.make_acquire(c.name, wanted, *h.words, plan_.times.ttl);
   h.locks[c.name].enqueue(index, wanted);
   admit(h, c.name);
   if (random_.one_in(4)) {

@@ -21,9 +21,11 @@ NB_MODULE(_core, m) {
 
   pthread_atfork(nullptr, nullptr, [] {
     forks.fetch_add(1, std::memory_order_relaxed);
+    lost_numbers::of_this_process = new lost_numbers;  // another thread may have had its mutex
     present_call = nullptr;  // the child does not go back to what a handler has interrupted
   });
 
+  if (lost_numbers::of_this_process == nullptr) lost_numbers::of_this_process = new lost_numbers;
   add_errors(m);
   add_domains(m);
   add_handle(m);

@@ -1,6 +1,7 @@
 #include "handle_methods.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <string>
@@ -178,22 +179,22 @@ std::vector<part> parts_of(const nb::list& handles, bool shared) {
 }
 
 /// For a task: whether this thread holds all now, for at most `seconds`. False: it was cancelled.
-/// With a `watched_as` that is not 0, that number is told if one of the locks is lost.
+/// `loss_numbers` is as in take_for_task().
 bool acquire_unless(nb::handle self, cancellation& cancelled, nb::handle seconds,
-                    std::uint64_t watched_as) {
+                    const std::vector<std::uint64_t>& loss_numbers) {
   const auto& of = nb::cast<const handle_object&>(self);
-  const auto end = of.take_unless(cancelled, limit_of(true, seconds, of.patience()), watched_as);
+  const auto end = of.take_unless(cancelled, limit_of(true, seconds, of.patience()), loss_numbers);
   if (end.late != nullptr && !end.is_cancelled) raise_not_acquired(self, *end.late);
   return !end.is_cancelled;
 }
 
 /// For a task: true if this thread holds all now, without waiting; None if it holds one of them for
 /// another task, so that another thread has to try; else the name of one that was not free.
-nb::object attempt(const handle_object& of, std::uint64_t watched_as) {
+nb::object attempt(const handle_object& of, const std::vector<std::uint64_t>& loss_numbers) {
   try {
     if (of.is_in_use()) return nb::none();
-    const recipe* const late = of.take(limit::at_once());
-    if (late == nullptr && watched_as != 0) of.watch_all(watched_as);
+    const recipe* const late =
+        of.take_for_task(limit::at_once(), loss_numbers, [] { return false; });
     if (late == nullptr) return nb::bool_(true);
     return nb::str(late->name.c_str(), late->name.size());
   } catch (const domain_error& e) {
@@ -212,7 +213,10 @@ void add_handle(nb::module_& to) {
         return seconds;
       },
       nb::arg("seconds").none());
-  to.def("tell_losses_to", [](int descriptor) { numbers_of_lost = descriptor; });
+  to.def("take_losses", [] {
+    const others_run meanwhile;
+    return lost_numbers::of_this_process->take();
+  });
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
@@ -220,7 +224,7 @@ void add_handle(nb::module_& to) {
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
               const std::string& kind, const std::string& parameters, int units, bool raises,
-              bool reentrant, bool shared, bool tells_loss, std::uint64_t watched_as) {
+              bool reentrant, bool shared, bool raises_on_loss, std::uint64_t loss_number) {
              new (self) handle_object({.in = in,
                                        .name = name,
                                        .what = {.kind = kind, .parameters = parameters},
@@ -228,8 +232,8 @@ void add_handle(nb::module_& to) {
                                        .raises = raises,
                                        .reentrant = reentrant,
                                        .shared = shared,
-                                       .tells_loss = tells_loss,
-                                       .watched_as = watched_as});
+                                       .raises_on_loss = raises_on_loss,
+                                       .loss_number = loss_number});
            })
       .def(
           "__init__",
@@ -247,10 +251,9 @@ void add_handle(nb::module_& to) {
       .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")
       .def_prop_ro(
           "lost", &handle_object::lost,
-          "Whether this thread may not be alone any more although it holds the lock, because "
-          "its host was\ncut off from the cluster. It should stop what it does, and "
-          "release. After the release it says so\nof the last hold, until the next "
-          "acquire.")
+          "Whether this thread holds the lock and may not be alone any more: its host was cut off "
+          "from the\ncluster, or the loss was told (on_loss). It should stop what it does, and "
+          "release. After the\nrelease: whether the last hold was lost.")
       .def_prop_ro(
           "owner_died", &handle_object::owner_died,
           "Whether a holder has died that was alone, and nobody has repaired what the lock "

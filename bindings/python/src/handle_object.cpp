@@ -47,8 +47,8 @@ std::string holder_instead(const recipe& of, const named_handle& mine) {
   return "this thread does not hold, but process " + std::to_string(holder->running_pid());
 }
 
-/// With `tells_loss`, throws lost_error if the hold was lost.
-void release_one(const part& one, mode as, bool tells_loss = false) {
+/// With `raises_on_loss`, throws lost_error if the hold was lost.
+void release_one(const part& one, mode as, bool raises_on_loss = false) {
   entry& mine = my_entry(one.of);
   as = mode_of(one, as);
   if (mine.again > 0 && as == mode::exclusive) [[unlikely]] {
@@ -59,7 +59,7 @@ void release_one(const part& one, mode as, bool tells_loss = false) {
     const call_in_progress call(*one.of);
     if (one.of->may_be_lost) [[unlikely]] {
       mine.at_loss.reset();
-      if (tells_loss && (as == mode::none || mine.handle->held() == as)) {
+      if (raises_on_loss && (as == mode::none || mine.handle->held() == as)) {
         mine.was_lost = false;
         return mine.handle->release(if_lost::throws);
       }
@@ -89,14 +89,8 @@ void check_can_share(const recipe& of, const named_handle& handle) {
                            "flight-rw)");
 }
 
-/// Has the number told when the hold of this handle is lost.
-void watch(entry& mine, std::uint64_t number) {
-  mine.at_loss =
-      std::make_unique<told_by_number>(mine.handle->loss(), tell_number{.number = number});
-}
-
-/// True if the lock is held now.
-bool take_one(const part& one, limit patience, mode as) {
+/// True if the lock is held now. `loss_number` is reported when the hold is lost, unless it is 0.
+bool take_one(const part& one, limit patience, mode as, std::uint64_t loss_number) {
   entry& mine = my_entry(one.of);
   as = mode_of(one, as);
   if (one.of->reentrant && as == mode::exclusive && mine.handle->held() == mode::exclusive)
@@ -114,9 +108,9 @@ bool take_one(const part& one, limit patience, mode as) {
       mine.handle->release(as);  // else the next holder would be told of a death
   }
   mine.was_lost = false;
-  if (one.of->watched_as != 0) [[unlikely]] {
+  if (loss_number != 0) [[unlikely]] {
     try {
-      watch(mine, one.of->watched_as);
+      mine.at_loss = std::make_unique<number_at_loss>(mine.handle->loss(), add_number{loss_number});
     } catch (const std::exception&) {
       release_one(one, as);  // an acquire that raises does not hold the lock
       throw;
@@ -155,9 +149,11 @@ void give_all(const Parts& parts, Give give) {
   if (error) std::rethrow_exception(error);
 }
 
-/// As handle_object::take(). `is_over` is asked before each lock.
-template <class IsOver>
-const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, IsOver is_over) {
+/// As handle_object::take(). `is_over` is asked before each lock, and `loss_number_of` is that of a
+/// part.
+template <class IsOver, class LossNumberOf>
+const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, IsOver is_over,
+                       LossNumberOf loss_number_of) {
   const deadline until(patience);
   for (auto each = parts.begin(); each != parts.end(); ++each) {
     const auto give_back = [&] {
@@ -168,7 +164,7 @@ const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, 
       }
     };
     try {
-      if (!is_over() && take_one(*each, until.left(), as)) continue;
+      if (!is_over() && take_one(*each, until.left(), as, loss_number_of(*each))) continue;
     } catch (const std::exception&) {
       give_back();
       throw;
@@ -216,9 +212,21 @@ handle_object::~handle_object() {
 }
 
 const recipe* handle_object::take(limit patience, mode as) const {
-  if (parts_.size() == 1) [[likely]]
-    return take_one(parts_.front(), patience, as) ? nullptr : parts_.front().of.get();
-  return take_all(parts_, patience, as, [] { return false; });
+  const auto own_number = [](const part& one) { return one.of->loss_number; };
+  if (parts_.size() == 1) [[likely]] {
+    const part& one = parts_.front();
+    return take_one(one, patience, as, own_number(one)) ? nullptr : one.of.get();
+  }
+  return take_all(
+      parts_, patience, as, [] { return false; }, own_number);
+}
+
+const recipe* handle_object::take_for_task(limit patience,
+                                           const std::vector<std::uint64_t>& loss_numbers,
+                                           const std::function<bool()>& is_over) const {
+  return take_all(parts_, patience, mode::none, is_over, [&](const part& one) {
+    return loss_numbers[static_cast<std::size_t>(&one - parts_.data())];
+  });
 }
 
 void handle_object::release(mode as) const {
@@ -228,34 +236,24 @@ void handle_object::release(mode as) const {
 void handle_object::leave(mode as) const {
   give_all(parts_, [as](const part& each) {
     try {
-      release_one(each, as, each.of->tells_loss);
+      release_one(each, as, each.of->raises_on_loss);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::not_held || !leaves_hold_of_parent(*each.of)) throw;
     }
   });
 }
 
-handle_object::outcome handle_object::take_unless(cancellation& cancelled, limit patience,
-                                                  std::uint64_t watched_as) const {
+handle_object::outcome handle_object::take_unless(
+    cancellation& cancelled, limit patience, const std::vector<std::uint64_t>& loss_numbers) const {
   const cancellable meanwhile(cancelled, parts_);
   try {
     const recipe* const late =
-        take_all(parts_, patience, mode::none, [&] { return cancelled.is_cancelled(); });
-    if (late == nullptr && watched_as != 0) watch_all(watched_as);
+        take_for_task(patience, loss_numbers, [&] { return cancelled.is_cancelled(); });
     if (late == nullptr) return {};
     return {.is_cancelled = cancelled.is_cancelled(), .late = late};
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::interrupted || !cancelled.is_cancelled()) throw;
     return {.is_cancelled = true};
-  }
-}
-
-void handle_object::watch_all(std::uint64_t number) const {
-  try {
-    for (const part& each : parts_) watch(my_entry(each.of), number);
-  } catch (const std::exception&) {
-    release();
-    throw;
   }
 }
 

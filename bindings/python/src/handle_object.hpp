@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +46,7 @@ class handle_object {
   /// Releases all that can be, and then throws what was wrong first.
   void release(mode as = mode::none) const;
   /// At the end of a block, which a fork may have left with nothing to release. Throws lost_error
-  /// if a lock that tells it was lost.
+  /// if a lock with raises_on_loss was lost.
   void leave(mode as = mode::none) const;
 
   // For a task of asyncio, in a thread that holds for it:
@@ -56,10 +57,12 @@ class handle_object {
     const recipe* late = nullptr;
   };
   [[nodiscard]] outcome take_unless(cancellation& cancelled, limit patience,
-                                    std::uint64_t watched_as) const;
-  /// Has the number told, in place of the locks' own, when a hold of this thread is lost. None is
-  /// held if it throws.
-  void watch_all(std::uint64_t number) const;
+                                    const std::vector<std::uint64_t>& loss_numbers) const;
+  /// As take(). `loss_numbers` has for each lock the number that is reported when its hold is lost;
+  /// 0: none is. `is_over` is asked before each lock.
+  [[nodiscard]] const recipe* take_for_task(limit patience,
+                                            const std::vector<std::uint64_t>& loss_numbers,
+                                            const std::function<bool()>& is_over) const;
   /// True if this thread holds one of the locks already, so that it cannot hold it for another
   /// task.
   [[nodiscard]] bool is_in_use() const;

@@ -1,7 +1,5 @@
 #include "handles.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -26,8 +24,18 @@ auto find_hold_of_parent(handle_table& in, const recipe& of) {
 
 }  // namespace
 
-void tell_number::operator()() const {
-  static_cast<void>(write(numbers_of_lost.load(), &number, sizeof number));
+void lost_numbers::add(std::uint64_t number) {
+  {
+    const std::scoped_lock guard(mutex_);
+    all_.push_back(number);
+  }
+  added_.notify_one();
+}
+
+std::vector<std::uint64_t> lost_numbers::take() {
+  std::unique_lock guard(mutex_);
+  added_.wait(guard, [this] { return !all_.empty(); });
+  return std::exchange(all_, {});
 }
 
 void make_table() {

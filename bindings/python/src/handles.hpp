@@ -5,8 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -25,23 +27,35 @@ struct recipe {
   named_lock_options what;
   int units = 0;  ///< of a semaphore
   bool raises = false;
-  bool reentrant = false;        ///< its holder may acquire exclusively again
-  bool shared = false;           ///< it is a SharedMutex, which has readers
-  bool tells_loss = false;       ///< the end of a block throws lost_error
-  std::uint64_t watched_as = 0;  ///< each hold of a thread is watched, by this number; 0: none is
-  bool may_be_lost = tells_loss || watched_as != 0 || in.is_of_cluster();
+  bool reentrant = false;         ///< its holder may acquire exclusively again
+  bool shared = false;            ///< it is a SharedMutex, which has readers
+  bool raises_on_loss = false;    ///< the end of a block throws lost_error
+  std::uint64_t loss_number = 0;  ///< reported when a hold of a thread is lost; 0: none is
+  bool may_be_lost = raises_on_loss || loss_number != 0 || in.is_of_cluster();
 };
 
-/// Where the numbers of holds go that are lost, eight bytes each: a pipe, which a thread of Python
-/// reads. -1: there is none yet. The library's thread, which writes, must not wait for the
-/// interpreter, since a holder that has it may wait for that thread.
-inline std::atomic<int> numbers_of_lost{-1};
+/// The numbers of holds that are lost and that Python has not taken yet. The library's thread,
+/// which adds them, must not wait for the interpreter, since a holder that has the interpreter may
+/// wait for that thread; so a thread of Python takes them. A child of a fork has a list of its own.
+class lost_numbers {
+ public:
+  void add(std::uint64_t number);
+  /// Waits until there is one.
+  [[nodiscard]] std::vector<std::uint64_t> take();
 
-struct tell_number {
+  static inline lost_numbers* of_this_process = nullptr;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::vector<std::uint64_t> all_;
+};
+
+struct add_number {
   std::uint64_t number;
-  void operator()() const;
+  void operator()() const { lost_numbers::of_this_process->add(number); }
 };
-using told_by_number = std::stop_callback<tell_number>;
+using number_at_loss = std::stop_callback<add_number>;
 
 /// A thread's handle of a lock.
 struct entry {
@@ -50,7 +64,7 @@ struct entry {
   bool used = false;        // the slot is taken, and the lock is looked up
   std::uint64_t again = 0;  // of a reentrant lock: its exclusive acquires beside the first
   bool was_lost = false;    // the last hold, when it was released
-  std::unique_ptr<told_by_number> at_loss = {};
+  std::unique_ptr<number_at_loss> at_loss = {};
 };
 
 // Read at every acquire and release: so without a call, in a shared library too.

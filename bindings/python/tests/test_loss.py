@@ -3,6 +3,7 @@ tests/names/agent/losses_test.py has what is so in a cluster."""
 
 import asyncio
 import pickle
+import sys
 import threading
 import time
 
@@ -130,6 +131,30 @@ def test_a_function_that_raises_does_not_keep_others_from_being_told(domain, mon
     assert errors == [ZeroDivisionError]
 
 
+def test_a_function_that_exits_ends_nothing(domain, monkeypatch):
+    def broken_hook(_):
+        raise KeyError("of the hook")
+
+    monkeypatch.setattr(threading, "excepthook", broken_hook)
+    calls = []
+    one = lockflight.Mutex("a", domain, on_loss=lambda of: sys.exit(3))
+    two = lockflight.Mutex("b", domain, on_loss=calls.append)
+    with one, two:
+        lose(domain)
+        until(lambda: calls)
+
+
+def test_the_next_hold_is_not_told_of_the_last_one(domain):
+    calls = []
+    lock = lockflight.Mutex("a", domain, on_loss=calls.append)
+    for _ in range(50):
+        with lock:
+            pass
+    lose(domain)
+    time.sleep(0.05)
+    assert calls == []
+
+
 def test_a_child_is_told_of_its_own_holds(domain):
     calls = []
     lock = lockflight.Mutex("a", domain, on_loss=calls.append)
@@ -190,6 +215,67 @@ def test_what_is_not_accepted(domain, arguments, error, text):
 # ---- tasks ----
 
 
+def assert_not_cancelled():
+    task = asyncio.current_task()
+    assert not hasattr(task, "cancelling") or task.cancelling() == 0
+
+
+@pytest.mark.skipif(not hasattr(asyncio, "timeout"), reason="asyncio.timeout is of 3.11")
+def test_a_timeout_around_a_loss_is_none(domain):
+    async def body():
+        async with asyncio.timeout(30):
+            with pytest.raises(lockflight.LockLost):
+                async with lockflight.Mutex("a", domain, loss="raise"):
+                    lose(domain)
+                    await asyncio.sleep(20)
+            assert_not_cancelled()
+            await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                async with lockflight.Mutex("b", domain, loss="raise"):
+                    await asyncio.sleep(20)
+        assert_not_cancelled()
+
+    asyncio.run(body())
+
+
+def test_only_the_lock_that_is_lost_is_told(domain):
+    async def body():
+        calls = []
+        kept = lockflight.Mutex("a", f"{domain}-kept", loss="raise", on_loss=calls.append)
+        lost = lockflight.Mutex("b", domain, loss="ignore", on_loss=calls.append)
+        async with lockflight.all_of(kept, lost):
+            lose(domain)
+            while not calls:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+        assert calls == [lost]
+        assert_not_cancelled()
+
+    try:
+        asyncio.run(body())
+    finally:
+        lose(f"{domain}-kept")
+
+
+def test_nested_blocks_are_all_told(domain):
+    async def body():
+        ended = []
+        with pytest.raises(lockflight.LockLost):
+            async with lockflight.Mutex("a", domain, loss="raise"):
+                try:
+                    async with lockflight.Mutex("b", domain, loss="raise"):
+                        lose(domain)
+                        await asyncio.sleep(20)
+                finally:
+                    ended.append(1)
+        assert ended == [1]
+        assert_not_cancelled()
+        await asyncio.sleep(0)
+
+    asyncio.run(body())
+
+
 def test_a_block_of_a_task_is_cancelled(domain):
     async def body():
         lock = lockflight.Mutex("a", domain, loss="raise")
@@ -197,7 +283,8 @@ def test_a_block_of_a_task_is_cancelled(domain):
             async with lock:
                 lose(domain)
                 await asyncio.sleep(20)
-        await asyncio.sleep(0.01)  # it is not cancelled any more
+        assert_not_cancelled()
+        await asyncio.sleep(0.01)
 
     begun = time.monotonic()
     asyncio.run(body())
@@ -222,6 +309,7 @@ def test_a_block_that_catches_the_cancellation_is_told_at_its_end(domain):
                 lose(domain)
                 with pytest.raises(asyncio.CancelledError):
                     await asyncio.sleep(20)
+        assert_not_cancelled()
         await asyncio.sleep(0.01)
 
     asyncio.run(body())

@@ -474,12 +474,15 @@ bool domain_file::is_removal_locked() const {
 
 void domain_file::check() const {
   struct stat s {};
+  const int file = fd();
+  // Before the header is read, which has to be there.
+  if (fstat(file, &s) != 0 || s.st_size < static_cast<off_t>(sizeof(domain_header)))
+    throw_damaged("has been made shorter");
   const domain_header& h = header();
   const std::size_t bytes =
       std::max(h.room_pieces.load() > 0 ? room_at + h.room_pieces.load() * piece_bytes : 0,
                slots_at + h.slot_pieces.load() * piece_bytes);
-  if (fstat(fd(), &s) != 0 || s.st_size < static_cast<off_t>(bytes))
-    throw_damaged("has been made shorter");
+  if (s.st_size < static_cast<off_t>(bytes)) throw_damaged("has been made shorter");
   if (check_of(h) != check_) throw_damaged("has been written over");
 }
 
@@ -495,7 +498,10 @@ bool domain_file::is_current() const {
 }
 
 void domain_file::tell_of_change() const noexcept {
-  futimens(fd(), nullptr);  // IN_ATTRIB; without it, watchers look when their timers ring
+  try {
+    futimens(fd(), nullptr);       // IN_ATTRIB
+  } catch (const domain_error&) {  // watchers look when their timers ring
+  }
 }
 
 std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {

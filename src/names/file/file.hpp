@@ -135,8 +135,7 @@ class domain_file {
   void check() const;
   /// True if the file still has its path, as far as this process can know.
   [[nodiscard]] bool is_current() const;
-  /// Has the kernel tell processes that watch the file (inotify) to look at it. Called by the
-  /// agent, which owns the file.
+  /// Has the kernel tell processes that watch the file (inotify) to look at it.
   void tell_of_change() const noexcept;
   [[noreturn]] void throw_damaged(const std::string& how) const;
   [[noreturn]] void throw_removed() const;

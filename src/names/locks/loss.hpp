@@ -2,33 +2,43 @@
 // the holds that asked for it. It starts with the first such hold, and sleeps until one of three
 // things happens:
 //
-// - A hold's moment has come (cluster::told_at): a tenth of the time to live before the deadline of
-//   its host, by CLOCK_BOOTTIME. The agent moves the deadline on without a word, so the thread
-//   looks again at the moment that it knew, a little more than once in each time to live.
+// - The loss time of a hold has come (cluster::loss_time): a tenth of the time to live before the
+//   deadline of its host, by CLOCK_BOOTTIME. The agent renews the deadline without a notification,
+//   so the thread looks again at the time that it knew, a little more than once in each time to
+//   live.
 // - The kernel says (inotify) that a domain file was removed, replaced or written to by something
 //   else than its mapping; the agent changes a time of the file when it sets the deadline back.
-// - A new hold's moment comes before all others.
+// - A new hold has an earlier loss time than all others.
 //
-// Invariant: the thread has set its timer to no later moment than that of any hold in the list.
+// Invariants:
+// - The timer is set to no later moment than the loss time of any hold in the list.
+// - A function that is called for a hold does not begin after the end of its hold_watch, which
+// waits
+//   for one that runs.
+// - The thread uses no descriptor that is not its own any more: a program may have closed it, and
+//   have a file of its own under that number.
 //
 // Where the kernel gives no inotify watch (fs.inotify.max_user_instances), the thread looks at its
-// holds every `looks_each` instead.
+// holds every `poll_period` instead.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "names/file/file.hpp"
 
 namespace lockflight::detail {
 
-/// A hold that is watched, until this object ends.
+/// Watches a hold while this object exists.
 class hold_watch {
  public:
   /// Throws domain_error (system) if there is no descriptor or no thread for it.
   explicit hold_watch(const std::shared_ptr<domain_file>& file);
+  /// Waits for a function that is called for this hold now, unless this thread runs it.
   ~hold_watch();
   hold_watch(const hold_watch&) = delete;
   hold_watch& operator=(const hold_watch&) = delete;
@@ -45,6 +55,22 @@ class hold_watch {
  private:
   std::shared_ptr<hold> hold_;
   std::uint64_t image_;  // of the process that watches: a child has a copy that nobody watches
+};
+
+/// A token of several holds, which is stopped when one of them is lost.
+class joint_loss {
+ public:
+  explicit joint_loss(const std::vector<std::stop_token>& of);
+  ~joint_loss();
+  joint_loss(const joint_loss&) = delete;
+  joint_loss& operator=(const joint_loss&) = delete;
+  [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  using callback = std::stop_callback<std::function<void()>>;
+  std::stop_source source_;
+  std::vector<std::unique_ptr<callback>> each_;
+  std::uint64_t image_;
 };
 
 }  // namespace lockflight::detail

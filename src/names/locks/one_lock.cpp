@@ -321,6 +321,7 @@ bool one_lock::owner_died() const {
 
 void one_lock::mark_consistent() {
   need_exclusive();
+  if (valid_for() == 0) return;  // the next holder then learns of a death
   if (at_->across)
     at_->across->mark_consistent();
   else

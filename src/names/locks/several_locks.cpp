@@ -5,10 +5,12 @@
 // thread that waits for none of these.
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "fabric/shm/pause.hpp"
 #include "names/file/text.hpp"
+#include "names/locks/loss.hpp"
 #include "names/locks/one_lock.hpp"
 
 namespace lockflight::detail {
@@ -95,11 +97,14 @@ class several_locks final : public handle {
     for (const auto& each : locks_) least = std::min(least, each->valid_for());
     return least;
   }
-  // The first lock was acquired first: if the host became another incarnation, or the domain
-  // another file, between two of the acquires, the hold of the first one is lost.
   [[nodiscard]] std::stop_token loss() override {
     check_held(mode::none);
-    return locks_.front()->loss();
+    if (!loss_) {
+      std::vector<std::stop_token> of_each;
+      for (const auto& each : locks_) of_each.push_back(each->loss());
+      loss_.emplace(of_each);
+    }
+    return loss_->token();
   }
 
   void interrupt_with(const std::function<bool()>& is_interrupted) override {
@@ -132,6 +137,7 @@ class several_locks final : public handle {
   // all of them also if one release fails; the caller gets that error afterwards.
   template <class Release>
   void release_all(Release release_one) {
+    loss_.reset();
     std::exception_ptr failed;
     while (held_ > 0) {
       try {
@@ -145,6 +151,7 @@ class several_locks final : public handle {
 
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<handle>> locks_;  // in the order of their names
+  std::optional<joint_loss> loss_;              // of this hold, once loss() was called
   std::size_t held_ = 0;                        // so many of them, the first ones
   std::size_t awaited_ = 0;                     // by the acquire that goes on, or was the last
 };

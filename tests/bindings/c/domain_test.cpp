@@ -148,7 +148,7 @@ TEST_F(CapiDomain, AHolderLearnsThatTheDomainWasRemoved) {
   fine(lockflight_domain_close(anew), "close");
 }
 
-TEST_F(CapiDomain, AHolderOnOneMachineIsNeverLost) {
+TEST_F(CapiDomain, AHolderOnOneMachineHasNoDeadline) {
   lockflight_named* const a = lock("a");
   std::uint64_t left = 1;
   refused(lockflight_named_is_lost(a), LOCKFLIGHT_NOT_HELD, "is_lost of lock 'a'");

@@ -1,13 +1,17 @@
 // named_handle::loss(): on one machine, and in a cluster's domain whose agent is this test.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -58,6 +62,21 @@ class told {
   std::stop_callback<std::function<void()>> at_loss_;
 };
 
+/// True if the kernel tells this process of changes of that file.
+bool is_watched(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) return false;
+  std::ostringstream wanted;
+  wanted << " ino:" << std::hex << file.st_ino << ' ';
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(each.path());
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("inotify wd:") && line.find(wanted.str()) != std::string::npos)
+        return true;
+  }
+  return false;
+}
+
 // ---- one machine ----
 
 TEST(Loss, AHoldThatIsReleasedIsNotTold) {
@@ -93,6 +112,7 @@ TEST(Loss, TheRemovalOfADomainIsToldAtOnce) {
   told of_units(units);
   told of_both(both);
   EXPECT_FALSE(of_a.within(50ms)) << "nothing is lost yet";
+  EXPECT_TRUE(is_watched(own.path()));
   unlink(own.path().c_str());
   EXPECT_TRUE(of_a.within(2s) && of_units.within(2s) && of_both.within(2s));
   EXPECT_EQ(a.valid_for().count(), 0);
@@ -144,6 +164,101 @@ TEST(Loss, AThreadCanWaitForIt) {
   EXPECT_FALSE(never.wait_for(hold, token, 5s, [] { return false; }));
   EXPECT_TRUE(token.stop_requested());
   remover.join();
+}
+
+TEST(Loss, NoFunctionBeginsAfterTheRelease) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex a(d, "a");
+  named_mutex b(d, "b");
+  a.lock();
+  b.lock();
+  std::atomic<bool> runs{false};
+  std::atomic<bool> has_ended{false};
+  std::atomic<int> later{0};
+  std::optional<std::stop_callback<std::function<void()>>> slow;
+  slow.emplace(a.loss(), [&] {
+    runs = true;
+    std::this_thread::sleep_for(200ms);
+    has_ended = true;
+  });
+  const std::stop_callback<std::function<void()>> of_b(b.loss(), [&] { ++later; });
+  domain::remove(own.name(), true);
+  while (!runs) std::this_thread::sleep_for(1ms);
+  const int before = later;  // the one of the two that is told first is not said
+  b.unlock();
+  EXPECT_EQ(later, before);
+  a.unlock();
+  EXPECT_TRUE(has_ended) << "the release waits for a function that runs";
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(later, before);
+}
+
+TEST(Loss, AFileThatIsMadeShorterIsTold) {
+  const own_domain own;
+  child one([&] {
+    const auto d = domain::open(own.name());
+    named_mutex a(d, "a");
+    a.lock();
+    told of_a(a);
+    if (truncate(own.path().c_str(), 0) != 0) return 1;
+    _exit(of_a.within(2s) ? 0 : 2);  // a release would use the memory that is gone
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
+  unlink(own.path().c_str());
+}
+
+TEST(Loss, ADomainThatIsOpenedAgainIsWatchedAgain) {
+  const own_domain own;
+  const own_domain other("other");
+  const auto hold_once = [&] {
+    const auto d = domain::open(own.name());
+    named_mutex a(d, "a");
+    a.lock();
+    told of_a(a);
+    a.unlock();
+  };
+  hold_once();
+  const auto d = domain::open(own.name());
+  named_mutex a(d, "a");
+  a.lock();
+  told of_a(a);
+  {  // has the thread forget what is not used
+    const auto e = domain::open(other.name());
+    named_mutex b(e, "b");
+    b.lock();
+    told of_b(b);
+    domain::remove(other.name(), true);
+    ASSERT_TRUE(of_b.within(2s));
+    b.unlock();
+  }
+  EXPECT_TRUE(is_watched(own.path()));
+  domain::remove(own.name(), true);
+  EXPECT_TRUE(of_a.within(2s));
+}
+
+TEST(Loss, AProgramThatClosesAllDescriptorsIsTold) {
+  const own_domain own;
+  const own_domain other("other");
+  child one([&] {
+    const auto d = domain::open(own.name());
+    const auto e = domain::open(other.name());
+    named_mutex a(d, "a");
+    named_mutex b(e, "b");
+    a.lock();
+    told of_a(a);
+    closefrom(3);
+    const int ours = open("/dev/null", O_RDWR);  // under a number that the library had
+    domain::remove(own.name(), true);
+    if (!of_a.within(2s)) return 1;
+    b.lock();
+    told of_b(b);
+    domain::remove(other.name(), true);
+    if (!of_b.within(2s)) return 2;
+    return fcntl(ours, F_GETFD) >= 0 ? 0 : 3;
+  });
+  EXPECT_EQ(one.wait(), 0);
 }
 
 // A child of a fork has no thread that watches, and begins with its own first hold.
@@ -230,6 +345,39 @@ TEST(LossOfACluster, IsToldATenthOfATimeToLiveBeforeTheDeadline) {
   a.release(if_lost::throws);
   a.lock();
   EXPECT_FALSE(a.owner_died());
+  a.unlock();
+}
+
+TEST(LossOfACluster, AHolderThatWasToldPutsNothingRight) {
+  own_agent agent;
+  agent.give("a");
+  named_mutex a(domain::attach(agent.name()), "a");
+  for (int hold = 0; hold < 2; ++hold) {
+    a.lock();
+    EXPECT_EQ(a.owner_died(), hold > 0);
+    told of_a(a);
+    agent.renew(time_to_live / 20);
+    ASSERT_TRUE(of_a.within(2s));
+    agent.renew(time_to_live);
+    a.mark_consistent();
+    if (hold == 0)
+      EXPECT_THROW(a.release(if_lost::throws), lost_error);
+    else
+      a.unlock();
+  }
+  a.lock();
+  EXPECT_TRUE(a.owner_died());
+  a.unlock();
+}
+
+TEST(LossOfACluster, NoHoldBeginsThatCouldNotBeToldInTime) {
+  own_agent agent;
+  agent.give("a");
+  named_mutex a(domain::attach(agent.name()), "a");
+  agent.renew(time_to_live / 11);
+  EXPECT_FALSE(a.try_lock_for(50ms));
+  agent.renew(time_to_live);
+  EXPECT_TRUE(a.try_lock_for(2s));
   a.unlock();
 }
 

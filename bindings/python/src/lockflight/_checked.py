@@ -68,7 +68,7 @@ def checked_on_owner_died(given: Any) -> str:
 
 
 def checked_loss(given: Any, domain: str) -> str:
-    """None stands for what is usual in that domain."""
+    """None: the default of that domain."""
     if given is None:
         return "raise" if domain.startswith("etcd:") else "ignore"
     accepted = "'raise', 'ignore', or None: 'raise' in the domain of a cluster, else 'ignore'"

@@ -43,9 +43,9 @@ class Named(Acquired):
         domain, name = self.domain, self.name
         self._tasks = holds_of(domain.path, name, may_poll=not domain.name.startswith("etcd:"))
         raises = on_owner_died == "raise"
-        self._tells_loss = checked_loss(loss, domain.name) == "raise"
+        self._raises_on_loss = checked_loss(loss, domain.name) == "raise"
         self._on_loss = on_loss
-        watched_as = 0 if on_loss is None else _losses.number_for(self)
+        loss_number = 0 if on_loss is None else _losses.number_for(self)
         super().__init__(
             domain._core,
             name,
@@ -55,12 +55,12 @@ class Named(Acquired):
             raises,
             self._reentrant,
             self._shares,
-            self._tells_loss,
-            watched_as,
+            self._raises_on_loss,
+            loss_number,
         )
 
-    def _is_lost_now(self) -> None:
-        """A hold of a thread."""
+    def _on_hold_lost(self) -> None:
+        """Called when a hold of a thread is lost."""
         if self._on_loss is not None:
             self._on_loss(self)
 
@@ -145,7 +145,8 @@ class Mutex(Named):
     domain of a cluster. With loss="ignore", the default elsewhere, neither happens.
 
     `on_loss` is called with this object when a hold of a thread or task is lost: for a thread on
-    another one, which it should not keep for long, and for a task in its loop. In the domain of a
+    another one, which it should not keep for long and which holds nothing itself, and for a task in
+    its loop. In the domain of a
     cluster that is at least a tenth of the time to live before another host can hold the lock.
     """
 

@@ -127,25 +127,25 @@ class Hold:
 
 
 class Scope:
-    """The block of a task that is to be told of a loss: it is cancelled once, unless its end has
-    begun, and the locks' functions are called in the loop."""
+    """Reports the loss of a hold to the task whose block this is: the lock's function is called in the
+    loop, and the block is cancelled unless its end has begun."""
 
-    def __init__(self, locks: List[Named], task: _Task) -> None:
-        self._locks, self._task = locks, task
+    def __init__(self, lock: Named, task: _Task) -> None:
+        self._lock, self._task = lock, task
         self._loop = asyncio.get_running_loop()
         self._is_over = False
-        self._has_cancelled = False
+        self.has_cancelled = False
         self.number = _losses.number_for(self)
         # Before Python 3.11 a task does not know how often it was cancelled.
-        self._cancelled_before = task.cancelling() if hasattr(task, "cancelling") else 0
+        self.cancelled_before = task.cancelling() if hasattr(task, "cancelling") else 0
 
     @staticmethod
-    def for_locks(locks: List[Named], task: _Task) -> Optional[Scope]:
-        """None if there is nothing to tell."""
-        tells = any(lock._tells_loss or lock._on_loss is not None for lock in locks)
-        return Scope(locks, task) if tells else None
+    def for_lock(lock: Named, task: _Task) -> Optional[Scope]:
+        """None if there is nothing to report."""
+        reports = lock._raises_on_loss or lock._on_loss is not None
+        return Scope(lock, task) if reports else None
 
-    def _is_lost_now(self) -> None:
+    def _on_hold_lost(self) -> None:
         """In the thread of losses."""
         try:
             self._loop.call_soon_threadsafe(self._tell)
@@ -153,33 +153,32 @@ class Scope:
             pass
 
     def _tell(self) -> None:
-        if self._is_over or self._has_cancelled:
+        if self._is_over:
             return
-        for lock in self._locks:
-            try:
-                lock._is_lost_now()
-            except Exception as error:
-                told = {"message": f"on_loss of {lock!r}", "exception": error}
-                self._loop.call_exception_handler(told)
-        if self._task is not None and any(lock._tells_loss for lock in self._locks):
-            self._has_cancelled = True
-            self._task.cancel(f"{self._locks[0]!r} is lost")
+        if self._task is not None and self._lock._raises_on_loss:
+            self.has_cancelled = True
+            self._task.cancel(f"{self._lock!r} is lost")
+        try:
+            self._lock._on_hold_lost()
+        except Exception as error:
+            told = {"message": f"on_loss of {self._lock!r}", "exception": error}
+            self._loop.call_exception_handler(told)
 
-    async def end(self, kind: Any) -> bool:
-        """At the end of the block, which `kind` ends. True if the task was cancelled by somebody
-        else as well, so that it has to end."""
+    def end(self) -> None:
+        """The end of the block has begun. From here on the task is not cancelled."""
         self._is_over = True
-        if not self._has_cancelled:
-            return False
-        if kind is None or not issubclass(kind, asyncio.CancelledError):
-            # The block came to its end first: the cancellation is still to come, or was caught.
-            try:
-                await asyncio.sleep(0)
-            except asyncio.CancelledError:
-                pass
-        if not hasattr(self._task, "uncancel"):
-            return False
-        return bool(self._task.uncancel() > self._cancelled_before)
+
+
+def take_back_cancellations(holds: List[Hold], task: _Task) -> Optional[bool]:
+    """After the scopes have ended. None: no hold had the task cancelled. Else whether somebody else
+    has cancelled it as well, so that it has to end; before Python 3.11 nobody knows."""
+    cancelled = [hold.scope for hold in holds if hold.scope and hold.scope.has_cancelled]
+    if not cancelled:
+        return None
+    if not hasattr(task, "uncancel"):
+        return False
+    left = [task.uncancel() for _ in cancelled][-1]
+    return bool(left > min(scope.cancelled_before for scope in cancelled))
 
 
 class TaskHolds:
@@ -275,10 +274,11 @@ async def enter(way: Way, task: _Task) -> Any:
 async def _acquire(
     way: Way, parts: List[Tuple[Named, bool]], task: _Task, until: Optional[float]
 ) -> None:
-    scope = Scope.for_locks([lock for lock, _ in parts], task)
-    acquire = _workers.Acquire(way, parts, until, scope.number if scope is not None else 0)
+    scopes = [Scope.for_lock(lock, task) for lock, _ in parts]
+    numbers = [scope.number if scope is not None else 0 for scope in scopes]
+    acquire = _workers.Acquire(way, parts, until, numbers)
     holds = [Hold(lock, shared, acquire) for lock, shared in parts]
-    for hold in holds:
+    for hold, scope in zip(holds, scopes):
         hold.scope = scope
     try:
         for hold in holds:
@@ -290,21 +290,27 @@ async def _acquire(
                     name = hold.lock.name
                     raise await _workers.call_aside(lambda: way._not_acquired(name))
         await acquire.finish(all(lock._tasks.may_poll for lock, _ in parts))
-    except BaseException:
+    except BaseException as error:
         for hold in holds:
+            if hold.scope is not None:
+                hold.scope.end()
             hold.drop(as_death=False)
             hold.lock._tasks.end(task, hold)
+        # The lock may have been lost before the task knew that it has it.
+        is_cancelled = take_back_cancellations(holds, task)
+        if is_cancelled is False and isinstance(error, asyncio.CancelledError):
+            lost = next(hold.lock for hold in holds if hold.scope and hold.scope.has_cancelled)
+            raise _core.LockLost(f"lock {lost.name!r}: it was lost as soon as it was held") from None
         raise
 
 
-async def leave(way: Way, task: _Task, kind: Any) -> None:
+async def leave(way: Way, task: _Task) -> None:
     """Releases all that the task holds of them, and then raises what was wrong first. All of it is
-    on its way before the first await, and is done whatever ends this call. `kind` is the type of the
-    exception that ends the block, or None."""
+    on its way before the first await, and is done whatever ends this call."""
     error: Optional[BaseException] = None
     replies: List[_workers.Reply] = []
     holds: List[Hold] = []
-    scopes: List[Scope] = []
+    ended: List[Hold] = []
     for lock, shared in way._parts:
         for hold in reversed(lock._tasks.of(task)):
             if hold.lock is lock and hold.shared == shared:
@@ -318,14 +324,13 @@ async def leave(way: Way, task: _Task, kind: Any) -> None:
         if hold.again > 0:
             hold.again -= 1
             continue
+        if hold.scope is not None:
+            hold.scope.end()
         replies.append(hold.worker.post_give(hold.give))
         hold.lock._tasks.end(task, hold)
-        if hold.scope is not None and hold.scope not in scopes:
-            scopes.append(hold.scope)
-    is_cancelled = False
+        ended.append(hold)
+    is_cancelled = take_back_cancellations(ended, task)
     try:
-        for scope in scopes:
-            is_cancelled |= await scope.end(kind)
         for reply in replies:
             _, found = await reply.outcome()
             error = error or found

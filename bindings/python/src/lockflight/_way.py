@@ -108,7 +108,7 @@ class Way(_core.Handle):
     ) -> Coroutine[Any, Any, None]:
         """Releases what __aenter__ has acquired, for the task that calls it. Raises LockLost if the
         lock was lost meanwhile, unless it has loss='ignore'."""
-        return _tasks.leave(self, _tasks.current(), kind)
+        return _tasks.leave(self, _tasks.current())
 
     def __call__(self, function: _Function) -> _Function:
         """`@lock` before a function or a coroutine function: each call acquires the lock, and

@@ -22,7 +22,7 @@ import os
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, Sequence, Set, Tuple
 
 from . import _core
 
@@ -166,10 +166,10 @@ class Acquire:
     that is free. Of several locks, one worker holds all."""
 
     def __init__(
-        self, way: Way, parts: _Parts, until: Optional[float], watched_as: int = 0
+        self, way: Way, parts: _Parts, until: Optional[float], loss_numbers: Sequence[int]
     ) -> None:
         self._way, self._parts, self._until = way, parts, until
-        self._watched_as = watched_as
+        self._loss_numbers = loss_numbers
         self.alike = tuple((id(lock._tasks), shared) for lock, shared in parts)
         self.size = len(parts)
         self.refused_by: List[_Poller] = []  # those that hold one of the locks for another task
@@ -225,7 +225,7 @@ class Acquire:
 
     def _acquire(self, worker: Worker, has_seat: bool) -> None:
         left = -1 if self._until is None else max(self._until - time.monotonic(), 0)
-        got, error = _outcome(lambda: self._way._acquire_unless(self._cancellation, left, self._watched_as))
+        got, error = _outcome(lambda: self._way._acquire_unless(self._cancellation, left, self._loss_numbers))
         if has_seat:
             _give_seat()
         self._decide(bool(got), error)
@@ -235,7 +235,7 @@ class Acquire:
         poller holds one of the locks for another task, so that another thread has to try."""
         if self.is_over:
             return True
-        got, error = _outcome(lambda: self._way._attempt(self._watched_as))
+        got, error = _outcome(lambda: self._way._attempt(self._loss_numbers))
         if error is None and isinstance(got, str) and self.is_late:
             late = got
             found, error = _outcome(lambda: self._way._not_acquired(late))

@@ -40,8 +40,7 @@ class domain_words final : public host_words {
   [[nodiscard]] incarnation_number incarnation() const override { return header().incarnation; }
   void set_incarnation(incarnation_number now) override { header().incarnation = now; }
   [[nodiscard]] instant deadline() const override { return header().deadline; }
-  /// Holders that watch for their loss know when the deadline was to come. They are told of an
-  /// earlier one.
+  /// Watchers of losses sleep until the deadline that they know; an earlier one wakes them.
   void set_deadline(instant at) override {
     if (header().deadline.exchange(at) > at) file_->tell_of_change();
   }

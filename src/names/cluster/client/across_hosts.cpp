@@ -43,7 +43,9 @@ void across_hosts::check_clock(std::uint64_t coarse_ns) {
 }
 
 cluster::instant across_hosts::boot_time_at(std::uint64_t coarse_ns) {
-  if (coarse_ns == read_in_tick_ && words_.deadline() - read_ > coarse_clock_is_late) return read_;
+  const cluster::instant enters_until =
+      words_.deadline() - cluster::told_before(words_.time_to_live());
+  if (coarse_ns == read_in_tick_ && enters_until - read_ > coarse_clock_is_late) return read_;
   read_in_tick_ = coarse_ns;
   return read_ = boot_time();
 }

@@ -49,20 +49,9 @@ void require_original(const domain_file& file) {
                          "agent makes another one, and is a new member)");
 }
 
-namespace {
-
-/// As cluster::told_at reads it.
-struct header_in_file {
-  const cluster_header& of;
-  [[nodiscard]] cluster::instant deadline() const { return of.deadline; }
-  [[nodiscard]] cluster::incarnation_number incarnation() const { return of.incarnation; }
-};
-
-}  // namespace
-
-cluster::instant told_at(const domain_file& file, cluster::incarnation_number incarnation) {
-  const cluster_header& header = file.cluster();
-  return cluster::told_at(header_in_file{header}, incarnation, header.time_to_live);
+// Any name's words have the header.
+cluster::instant loss_time(const domain_file& file, cluster::incarnation_number incarnation) {
+  return cluster::loss_time(words_in_file(file, first_line), incarnation);
 }
 
 }  // namespace lockflight::detail

@@ -86,8 +86,8 @@ void require_agents_clock(const domain_file& file);
 void require_original(const domain_file& file);
 
 /// When a holder of that incarnation is told that its hold is lost, by boot_time().
-[[nodiscard]] cluster::instant told_at(const domain_file& file,
-                                       cluster::incarnation_number incarnation);
+[[nodiscard]] cluster::instant loss_time(const domain_file& file,
+                                         cluster::incarnation_number incarnation);
 
 /// The words of the lock with that first line, as cluster::acquire uses them.
 class words_in_file {
@@ -105,6 +105,7 @@ class words_in_file {
 
   [[nodiscard]] cluster::incarnation_number incarnation() const { return header_->incarnation; }
   [[nodiscard]] cluster::instant deadline() const { return header_->deadline; }
+  [[nodiscard]] cluster::instant time_to_live() const { return header_->time_to_live; }
   [[nodiscard]] cluster::ownership get_ownership() const { return ownership_from(*ownership_); }
   bool swap_ownership(const cluster::ownership& before, const cluster::ownership& after) {
     rma::word expected = bits_of(before);

@@ -19,6 +19,7 @@ template <class Words>
 concept words_of_a_name = requires(Words& words, ownership owned, state is) {
   { words.incarnation() } -> std::same_as<incarnation_number>;
   { words.deadline() } -> std::same_as<instant>;
+  { words.time_to_live() } -> std::same_as<instant>;
   { words.get_ownership() } -> std::same_as<ownership>;
   { words.swap_ownership(owned, owned) } -> std::same_as<bool>;
   { words.get_state() } -> std::same_as<state>;
@@ -34,11 +35,14 @@ template <class Header>
   return header.incarnation() == of ? until : 0;
 }
 
-/// The time at which such a holder is told that its hold is lost, unless the agent renews before:
-/// so early that another host cannot hold for a tenth of the time to live more.
+/// How long before its deadline the loss of a hold is told. Another host cannot hold for so long
+/// more.
+[[nodiscard]] constexpr instant told_before(instant ttl) { return ttl / 10; }
+
+/// When such a holder is told that its hold is lost, unless the agent renews before.
 template <class Header>
-[[nodiscard]] instant told_at(const Header& header, incarnation_number of, instant ttl) {
-  return valid_until(header, of) - ttl / 10;
+[[nodiscard]] instant loss_time(const Header& header, incarnation_number of) {
+  return valid_until(header, of) - told_before(header.time_to_live());
 }
 
 template <words_of_a_name Words>
@@ -61,9 +65,7 @@ class acquire {
   /// True if this holder is certainly alone, by the host's clock.
   [[nodiscard]] bool is_valid(instant now) const;
   [[nodiscard]] instant valid_until() const { return cluster::valid_until(words_, incarnation_); }
-  [[nodiscard]] instant told_at(instant ttl) const {
-    return cluster::told_at(words_, incarnation_, ttl);
-  }
+  [[nodiscard]] instant loss_time() const { return cluster::loss_time(words_, incarnation_); }
   [[nodiscard]] token fence() const { return held_.last; }  ///< of an exclusive holder
   /// A holder died inside, and no exclusive holder since has put things right.
   [[nodiscard]] bool died() const { return died_; }
@@ -99,7 +101,9 @@ acquire_events::next acquire<Words>::step(instant now) {
       return next::step;
     case at::deadline:
       at_ = at::ownership;
-      if (now >= words_.deadline()) return wait(words_.get_ownership());
+      // A hold that began later could not be told of its loss in time.
+      if (now >= words_.deadline() - told_before(words_.time_to_live()))
+        return wait(words_.get_ownership());
       at_ = at::incarnation;
       return next::step;
     case at::incarnation:

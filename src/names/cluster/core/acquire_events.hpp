@@ -32,7 +32,7 @@ class acquire_events {
   /// True if this holder is certainly alone, by the host's clock.
   [[nodiscard]] virtual bool is_valid(instant now) const = 0;
   /// When it is told that its hold is lost, unless the agent renews before.
-  [[nodiscard]] virtual instant told_at(instant ttl) const = 0;
+  [[nodiscard]] virtual instant loss_time() const = 0;
   [[nodiscard]] virtual token fence() const = 0;  ///< of an exclusive holder
   [[nodiscard]] virtual bool died() const = 0;    ///< the last exclusive holder died inside
 };
