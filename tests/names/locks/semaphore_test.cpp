@@ -389,6 +389,7 @@ TEST_F(DomainSemaphore, TheDomainShowsHoldersWithTheirUnitsAndWaiters) {
   await_count(mode::none, 1);
   auto next = holder(2);
   await_count(mode::none, 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // ticks of the clock of waits
   const domain_lock now = shown();
   EXPECT_EQ(now.kind, "semaphore");
   EXPECT_EQ(now.units, 2);
