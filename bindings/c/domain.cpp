@@ -186,9 +186,18 @@ int acquire(argument of, int as, std::uint64_t nanoseconds) {
     return had ? code_after_acquire(of) : LOCKFLIGHT_BUSY;
   });
 }
+/// Takes away what the loss of a hold has left.
+[[gnu::cold]] void end_loss_of_descriptor(named& its) {
+  its.makes_readable.end();
+  std::uint64_t unread = 0;
+  static_cast<void>(read(its.loss.get(), &unread, sizeof unread));
+}
+
 int release(argument of, mode as) {
   return guarded_domain([&] {
     changeable(of).release(as);
+    if (of.it->loss) [[unlikely]]
+      end_loss_of_descriptor(const_cast<named&>(*of.it));
     return LOCKFLIGHT_OK;
   });
 }
@@ -304,10 +313,7 @@ int loss_descriptor(argument of, int* to) {
     if (!its.loss)
       throw refusal(LOCKFLIGHT_UNAVAILABLE, "a descriptor for the loss of " + described(of) + ": " +
                                                 std::generic_category().message(errno));
-    its.makes_readable.end();
-    // What an earlier hold has left is taken away before this one can be told.
-    std::uint64_t unread = 0;
-    static_cast<void>(read(its.loss.get(), &unread, sizeof unread));
+    end_loss_of_descriptor(its);
     its.makes_readable.call(loss, [fd = its.loss.get()] {
       const std::uint64_t one = 1;
       static_cast<void>(write(fd, &one, sizeof one));
@@ -330,6 +336,7 @@ int release_unless_lost(argument of) {
     try {
       changeable(of).release(if_lost::throws);
     } catch (const lost_error& e) {
+      if (of.it->loss) end_loss_of_descriptor(const_cast<named&>(*of.it));
       throw refusal(LOCKFLIGHT_LOST, e.what());
     }
     return LOCKFLIGHT_OK;

@@ -430,7 +430,8 @@ class named_handle {
   /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
   /// machine there is no limit, and the result is the longest duration, until a loss was told. Of
   /// several names the shortest. Reads a clock.
-  /// In a child of a fork it is about the parent's hold, so that a child can watch it.
+  /// In a child of a fork it is about the parent's hold, so that a child can watch it: it comes to
+  /// 0 at the deadline there, as the child is not told of losses.
   ///
   /// Unless the host has lost the cluster the time grows again, several times in each
   /// domain::time_to_live(). It does not grow again, in one hold, once this function has returned 0
@@ -444,7 +445,8 @@ class named_handle {
   /// the host was cut off from its cluster or became another member, or because the domain was
   /// removed or its file overwritten. In a cluster's domain the token is stopped 0.1 times to live
   /// before valid_for() would reach 0, and so at least as long before another host can hold the
-  /// name. From then on valid_for() is 0, even if the agent renews.
+  /// name. From then on valid_for() is 0, even if the agent renews, and a
+  /// release of an exclusive hold leaves what a death leaves.
   ///
   ///   std::stop_callback at_loss(jobs.loss(), [&] { shut(the_output); });
   ///
@@ -453,8 +455,9 @@ class named_handle {
   /// handle or throw. The release waits for one that runs; none begins after it. A
   /// std::condition_variable_any waits with the token. Nothing is polled: the thread sleeps until a
   /// hold's moment, or until the kernel says that a domain file has changed (inotify). Without an
-  /// inotify watch (fs.inotify.max_user_instances) it looks five times a second. A process that is
-  /// stopped, or halted with its machine, is told when it goes on.
+  /// inotify watch (fs.inotify.max_user_instances, or a path that the process may not open any
+  /// more) it looks five times a second. A process that is stopped, or halted with its machine, is
+  /// told when it goes on.
   ///
   /// A child of a fork has no thread for its parent's holds. It must not destroy a
   /// std::stop_callback of its parent, whose end might wait for a function that never ends there.

@@ -493,12 +493,13 @@ int lockflight_named_is_lost(const lockflight_named* lock);
 
 /* Returns a descriptor that becomes readable, for poll and its like, when the hold is lost. It
  * belongs to the handle: lockflight_named_destroy closes it, and the program neither reads nor
- * closes it. A later hold asks again, and gets the same number. */
+ * closes it. The release makes it unreadable again; a later hold asks again, and gets the same
+ * number. */
 int lockflight_named_loss_descriptor(lockflight_named* lock, int* descriptor);
 /* Calls function(argument) once, on the library's thread, when the hold is lost. The function
  * should be short, and must not use the handle. A second call replaces the function; NULL takes it
- * away. If the function runs at that moment, this call and the release wait for its end, so that the
- * argument may be freed afterwards. */
+ * away. If the function runs at that moment, this call and the release wait for its end, so that
+ * the argument may be freed afterwards. */
 int lockflight_named_on_loss(lockflight_named* lock, void (*function)(void* argument),
                              void* argument);
 /* As lockflight_named_release, and returns LOCKFLIGHT_LOST if the hold was lost before: then an

@@ -199,6 +199,7 @@ def test_it_is_pickled(domain):
     [
         ({"loss": "tell"}, ValueError, "loss 'tell' (accepted: 'raise', 'ignore', or None"),
         ({"loss": True}, TypeError, "loss True (accepted: 'raise'"),
+        ({"on_loss": asyncio.sleep}, TypeError, "(accepted: a function of the lock, or None)"),
         ({"on_loss": 3}, TypeError, "on_loss 3 (accepted: a function of the lock, or None)"),
     ],
 )
@@ -256,6 +257,22 @@ def test_only_the_lock_that_is_lost_is_told(domain):
         asyncio.run(body())
     finally:
         lose(f"{domain}-kept")
+
+
+def test_a_slow_function_does_not_delay_a_cancellation(domain):
+    async def body():
+        held = lockflight.Mutex("slow", domain, on_loss=lambda of: time.sleep(3))
+        lock = lockflight.Mutex("a", domain, loss="raise")
+        with held:
+            begun = time.monotonic()
+            with pytest.raises(lockflight.LockLost):
+                async with lock:
+                    lose(domain)
+                    await asyncio.sleep(20)
+            assert time.monotonic() - begun < 2.5
+            assert await lock.lost_async()
+
+    asyncio.run(body())
 
 
 def test_nested_blocks_are_all_told(domain):

@@ -41,6 +41,8 @@ class handle {
   [[nodiscard]] virtual bool owner_died() const = 0;
   virtual void mark_consistent() = 0;
   [[nodiscard]] virtual bool still_valid() const = 0;
+  /// still_valid(), and the domain's file was not overwritten.
+  [[nodiscard]] virtual bool is_intact() const = 0;
   /// Nanoseconds; UINT64_MAX: without limit.
   [[nodiscard]] virtual std::uint64_t valid_for() const = 0;
   /// Of the hold of this thread, which is watched from now on. Throws domain_error (not_held,

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -43,17 +45,6 @@ constexpr cluster::instant poll_period = 200'000;
 /// it changes nothing of this.
 constexpr std::uint32_t changes = IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF;
 
-/// False if the file was removed, or is no domain any more. A process that lacks a descriptor to
-/// look at it cannot say so.
-bool is_in_place(const domain_file& file) {
-  try {
-    file.check();
-    return file.is_current();
-  } catch (const domain_error& e) {
-    return e.why == domain_error::reason::system;
-  }
-}
-
 /// When a hold is told that it is lost, if its file is in place.
 cluster::instant loss_time_of(const hold_watch::hold& what) {
   return what.file->is_of_cluster() ? loss_time(*what.file, what.incarnation) : never;
@@ -68,12 +59,15 @@ cluster::instant loss_time_of(const hold_watch::hold& what) {
 /// A descriptor of the kernel's, such as "anon_inode:[timerfd]".
 class own_descriptor {
  public:
-  own_descriptor(int fd, std::string_view kind) : it_(fd), kind_(kind) {}
+  own_descriptor(int fd, std::string_view kind) : it_(fd), kind_(kind) {
+    if (it_) fstat(it_.get(), &made_);
+  }
   own_descriptor(own_descriptor&&) = default;
   own_descriptor& operator=(own_descriptor&& other) noexcept {
     if (!is_ours()) static_cast<void>(it_.release());  // the program's file is not closed
     std::swap(it_, other.it_);
     std::swap(kind_, other.kind_);
+    std::swap(made_, other.made_);
     return *this;
   }
   ~own_descriptor() {
@@ -84,12 +78,15 @@ class own_descriptor {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(it_); }
   [[nodiscard]] int get() const { return it_.get(); }
-  /// False if the program has closed it.
+  /// False if the program has closed it. Without /proc, a file of the same kind passes for it.
   [[nodiscard]] bool is_ours() const {
+    struct stat now {};
+    if (fstat(it_.get(), &now) != 0 || now.st_dev != made_.st_dev || now.st_ino != made_.st_ino)
+      return false;
     std::array<char, 64> link;
     const std::string path = "/proc/self/fd/" + std::to_string(it_.get());
     const ssize_t size = readlink(path.c_str(), link.data(), link.size());
-    return size < 0 ? errno != ENOENT : std::string_view(link.data(), std::size_t(size)) == kind_;
+    return size < 0 || std::string_view(link.data(), static_cast<std::size_t>(size)) == kind_;
   }
   void drain() const {
     std::array<char, 4096> unread;
@@ -100,6 +97,7 @@ class own_descriptor {
  private:
   descriptor it_;
   std::string_view kind_;
+  struct stat made_ {};
 };
 
 /// The thread of this process that watches holds, and what it waits for.
@@ -230,6 +228,12 @@ class loss_watch {
   /// Has the kernel do so. False if it refuses.
   [[nodiscard]] bool watch_file(const std::shared_ptr<domain_file>& file) {
     std::erase_if(files_, [&](const watched_file& each) { return each.file.lock() == file; });
+    forget_files();
+    // Another file may get the path later, which is news of the folder. Its watch stays.
+    if (file_events_)
+      inotify_add_watch(file_events_.get(),
+                        std::filesystem::path(file->place().path).parent_path().c_str(),
+                        IN_CREATE | IN_MOVED_TO);
     const int by = file_events_
                        ? inotify_add_watch(file_events_.get(), file->place().path.c_str(), changes)
                        : -1;
@@ -293,6 +297,15 @@ loss_watch& loss_watch::of_this_process() {
 }
 
 }  // namespace
+
+bool is_in_place(const domain_file& file) {
+  try {
+    file.check();
+    return file.is_current();
+  } catch (const domain_error& e) {
+    return e.why == domain_error::reason::system;
+  }
+}
 
 hold_watch::hold_watch(const std::shared_ptr<domain_file>& file)
     : hold_(std::make_shared<hold>(

@@ -7,7 +7,8 @@
 //   so the thread looks again at the time that it knew, a little more than once in each time to
 //   live.
 // - The kernel says (inotify) that a domain file was removed, replaced or written to by something
-//   else than its mapping; the agent changes a time of the file when it sets the deadline back.
+//   else than its mapping, or that its folder has a new file; the agent changes a time of the file
+//   when it sets the deadline back.
 // - A new hold has an earlier loss time than all others.
 //
 // Invariants:
@@ -18,8 +19,9 @@
 // - The thread uses no descriptor that is not its own any more: a program may have closed it, and
 //   have a file of its own under that number.
 //
-// Where the kernel gives no inotify watch (fs.inotify.max_user_instances), the thread looks at its
-// holds every `poll_period` instead.
+// Where the kernel gives no inotify watch (fs.inotify.max_user_instances, or a file that the
+// process may not open by its path any more), the thread looks at its holds every `poll_period`
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,10 @@
 #include "names/file/file.hpp"
 
 namespace lockflight::detail {
+
+/// False if the file was removed or replaced, or is no domain any more. A process that lacks a
+/// descriptor to look at it cannot say so. Some system calls.
+[[nodiscard]] bool is_in_place(const domain_file& file);
 
 /// Watches a hold while this object exists.
 class hold_watch {

@@ -58,7 +58,7 @@ void named_handle::release(mode as) { live().release(as); }
 void named_handle::release(if_lost /*throws*/) {
   detail::handle& of = live();
   of.check_held(mode::none);
-  if (of.valid_for() != 0 && of.still_valid()) return of.release(mode::none);
+  if (of.valid_for() != 0 && of.is_intact()) return of.release(mode::none);
   of.abandon();
   throw lost_error("lock " + detail::shown(name()) +
                    ": the hold was lost before it was released, so another one may have held "

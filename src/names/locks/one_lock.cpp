@@ -272,7 +272,15 @@ void one_lock::release(mode as) {
   probes::after_release(*this);
 }
 
-[[gnu::noinline]] void one_lock::end_watch() { watch_.reset(); }
+// True if the hold is to be left as by a death: the program was told that it is lost, and may have
+// stopped in the middle.
+[[gnu::noinline]] bool one_lock::end_watch() {
+  const bool was_told = watch_->is_told();
+  watch_.reset();
+  if (!was_told || held_ != mode::exclusive) return false;
+  at_->lock->abandon();
+  return true;
+}
 
 void one_lock::leave_share() {
   joined_.reset();

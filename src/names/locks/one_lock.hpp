@@ -75,6 +75,7 @@ class one_lock final : public handle {
   [[nodiscard]] bool owner_died() const override;
   void mark_consistent() override;
   [[nodiscard]] bool still_valid() const override { return file_->is_current(); }
+  [[nodiscard]] bool is_intact() const override { return is_in_place(*file_); }
   [[nodiscard]] std::uint64_t valid_for() const override;
   [[nodiscard]] std::stop_token loss() override;
   void abandon() override;
@@ -137,13 +138,13 @@ class one_lock final : public handle {
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();
     if (watch_ != nullptr) [[unlikely]]
-      end_watch();
+      as_death |= end_watch();
     if (at.holders.load(std::memory_order_relaxed) > 1 && --at.holders > 0) [[unlikely]]
       return leave_share();  // another handle of this thread shares the lock
     me_->unregister_hold(&at);
     give_back_unregistered(at, as_death);
   }
-  void end_watch();
+  [[nodiscard]] bool end_watch();
   void leave_share();
   void give_back_unregistered(lock_in_use& at, bool as_death);
   void drop_from_elsewhere();

@@ -92,6 +92,9 @@ class several_locks final : public handle {
   [[nodiscard]] bool still_valid() const override {
     return std::ranges::all_of(locks_, [](const auto& each) { return each->still_valid(); });
   }
+  [[nodiscard]] bool is_intact() const override {
+    return std::ranges::all_of(locks_, [](const auto& each) { return each->is_intact(); });
+  }
   [[nodiscard]] std::uint64_t valid_for() const override {
     std::uint64_t least = UINT64_MAX;
     for (const auto& each : locks_) least = std::min(least, each->valid_for());

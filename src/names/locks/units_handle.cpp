@@ -102,6 +102,9 @@ class units_handle final : public handle {
   [[nodiscard]] bool still_valid() const override {
     return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
   }
+  [[nodiscard]] bool is_intact() const override {
+    return unit_ >= 0 ? last()->is_intact() : queue_.is_intact();
+  }
   [[nodiscard]] std::uint64_t valid_for() const override {
     return unit_ >= 0 ? last()->valid_for() : 0;
   }

@@ -196,6 +196,7 @@ TEST_F(CapiDomain, TheLossOfAHoldMakesADescriptorReadableAndCallsAFunction) {
   refused(lockflight_named_release_unless_lost(a), LOCKFLIGHT_LOST, "lock 'a': the hold was lost");
   refused(lockflight_named_still_valid(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
   EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(is_readable(descriptor, 0)) << "it is about a hold";
   fine(lockflight_named_destroy(a), "destroy");
 
   lockflight_domain* anew = nullptr;

@@ -151,6 +151,56 @@ TEST(Loss, OfAFileThatAnotherOneReplacesIsTold) {
   unlink(own.path().c_str());
 }
 
+TEST(Loss, AFileThatIsMovedAwayIsToldWhenAnotherOneComes) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex a(d, "a");
+  a.lock();
+  told of_a(a);
+  const std::string away = own.path() + ".away";
+  rename(own.path().c_str(), away.c_str());
+  EXPECT_FALSE(of_a.within(50ms)) << "nobody holds the lock beside it";
+  child one([&] {
+    named_mutex same(domain::open(own.name()), "a");
+    same.lock();
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
+  EXPECT_TRUE(of_a.within(2s));
+  unlink(away.c_str());
+}
+
+TEST(Loss, AnOverwrittenFileIsToldByARelease) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex a(d, "a");
+  a.lock();
+  std::fstream(own.path(), std::ios::in | std::ios::out) << "something else than a domain";
+  EXPECT_THROW(a.release(if_lost::throws), lost_error);
+  unlink(own.path().c_str());
+}
+
+TEST(Loss, DomainsThatAreOpenedAndClosedLeaveNothing) {
+  const own_domain own;
+  const auto hold_once = [&] {
+    const auto d = domain::open(own.name());
+    named_mutex a(d, "a");
+    a.lock();
+    static_cast<void>(a.loss());
+    a.unlock();
+  };
+  const auto resident_kib = [] {
+    std::ifstream lines("/proc/self/status");
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+    return 0L;
+  };
+  for (int i = 0; i < 20; ++i) std::thread(hold_once).join();
+  const long before = resident_kib();
+  for (int i = 0; i < 200; ++i) std::thread(hold_once).join();
+  EXPECT_LT(resident_kib() - before, 5'000);
+}
+
 TEST(Loss, AThreadCanWaitForIt) {
   const own_domain own;
   const auto d = domain::open(own.name());
@@ -360,10 +410,7 @@ TEST(LossOfACluster, AHolderThatWasToldPutsNothingRight) {
     ASSERT_TRUE(of_a.within(2s));
     agent.renew(time_to_live);
     a.mark_consistent();
-    if (hold == 0)
-      EXPECT_THROW(a.release(if_lost::throws), lost_error);
-    else
-      a.unlock();
+    a.unlock();  // leaves what a death leaves
   }
   a.lock();
   EXPECT_TRUE(a.owner_died());

@@ -3,6 +3,7 @@ what is accepted."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -78,7 +79,7 @@ def checked_loss(given: Any, domain: str) -> str:
 
 
 def checked_function(name: str, given: Any) -> Any:
-    if given is not None and not callable(given):
+    if given is not None and (not callable(given) or inspect.iscoroutinefunction(given)):
         raise TypeError(f"{name} {given!r} (accepted: a function of the lock, or None)")
     return given
 

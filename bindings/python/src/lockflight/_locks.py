@@ -15,7 +15,7 @@ from ._checked import (
     checked_whole,
 )
 from ._domains import Domain, LockUsers, domain_of, users_of
-from ._tasks import TaskHolds, holds_of
+from ._tasks import TaskHolds, current, holds_of
 from ._way import Acquired, AllOf, Block, Way
 
 _Shared = TypeVar("_Shared", bound="SharedMutex")
@@ -30,6 +30,7 @@ class Named(Acquired):
     _reentrant = False
     _shares = False  # it has readers
     _excludes = True  # a holder that is no reader excludes all others
+    _is_quick = False  # on_loss may take long
 
     def _make(
         self,
@@ -110,7 +111,9 @@ class Named(Acquired):
         return float(await self._for_task("valid_for"))
 
     async def lost_async(self) -> bool:
-        """lost for a task that holds the lock."""
+        """lost for a task that holds the lock, and after a block that raised LockLost."""
+        if not self._tasks.of(current()):
+            return self._tasks.was_lost(current())
         return bool(await self._for_task("lost"))
 
     async def _for_task(self, what: str) -> Any:

@@ -130,6 +130,8 @@ class Scope:
     """Reports the loss of a hold to the task whose block this is: the lock's function is called in the
     loop, and the block is cancelled unless its end has begun."""
 
+    _is_quick = True
+
     def __init__(self, lock: Named, task: _Task) -> None:
         self._lock, self._task = lock, task
         self._loop = asyncio.get_running_loop()
@@ -189,12 +191,17 @@ class TaskHolds:
         self._holds: Dict[int, List[Hold]] = {}  # by the identity of the task
         self._gates: Dict[_Loop, _Gate] = {}
         self._of_parent = 0
+        self._lost: weakref.WeakSet[Any] = weakref.WeakSet()  # tasks whose last hold was lost
 
     def of(self, task: _Task) -> List[Hold]:
         return [hold for hold in self._holds.get(id(task), []) if hold.acquire.is_done]
 
     def is_held(self) -> bool:
         return any(hold.acquire.is_done for holds in self._holds.values() for hold in holds)
+
+    def was_lost(self, task: _Task) -> bool:
+        """The last hold of a task that holds no more."""
+        return task is not None and task in self._lost
 
     def hold_of(self, lock: Named) -> Hold:
         """That of the current task."""
@@ -215,6 +222,7 @@ class TaskHolds:
         self._holds.setdefault(key, []).append(hold)
         if task is None:
             return
+        self._lost.discard(task)
         # A task that its loop never runs to an end is only dropped some time.
         hold.owner = weakref.ref(task, lambda _: self._abandon(key))
         task.add_done_callback(self._task_ended)
@@ -331,9 +339,11 @@ async def leave(way: Way, task: _Task) -> None:
         ended.append(hold)
     is_cancelled = take_back_cancellations(ended, task)
     try:
-        for reply in replies:
+        for hold, reply in zip(ended, replies):
             _, found = await reply.outcome()
             error = error or found
+            if isinstance(found, _core.LockLost) and task is not None:
+                hold.lock._tasks._lost.add(task)
     finally:
         for hold in holds:
             if hold.gate is not None and hold not in hold.lock._tasks.of(task):

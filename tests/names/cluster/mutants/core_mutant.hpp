@@ -24,10 +24,10 @@ core_mutant mutant_of(const char* name, const char* why) {
       {[](member_id self, const timing& times, host_words& words) -> std::unique_ptr<agent_events> {
          return std::make_unique<Agent>(self, times, words);
        },
-       [](const std::string& of, mode wanted,
-          host_words& words) -> std::unique_ptr<acquire_events> {
+       [](const std::string& of, mode wanted, host_words& words,
+          instant ttl) -> std::unique_ptr<acquire_events> {
          return std::make_unique<sim::simulated_acquire<Acquire<sim::words_in_host>>>(of, wanted,
-                                                                                      words);
+                                                                                      words, ttl);
        }}};
 }
 
