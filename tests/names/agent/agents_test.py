@@ -294,7 +294,7 @@ class Failures(AgentsTest):
         time.sleep(max(0, start + 2 * TTL - time.monotonic()))
         self.assertIsNone(waiter.said("held"))
         self.cluster.etcd.start_again()
-        self.assertFalse(waiter.await_held()[2])
+        self.assertTrue(waiter.await_held()[2], "the holder was told, and may have stopped halfway")
         self.cluster.await_members(self.hosts)
         self.assertEqual(known, [(host.status()["incarnation"], host.status()["agent"])
                                  for host in self.hosts])
