@@ -473,16 +473,19 @@ bool domain_file::is_removal_locked() const {
 }
 
 void domain_file::check() const {
-  struct stat s {};
   const int file = fd();
-  // Before the header is read, which has to be there.
-  if (fstat(file, &s) != 0 || s.st_size < static_cast<off_t>(sizeof(domain_header)))
-    throw_damaged("has been made shorter");
+  const auto has_bytes = [&](std::size_t bytes) {
+    struct stat s {};
+    return fstat(file, &s) == 0 && s.st_size >= static_cast<off_t>(bytes);
+  };
+  // The header has to be there before it is read.
+  if (!has_bytes(sizeof(domain_header))) throw_damaged("has been made shorter");
+  // The file grows before the header says so: so its size is asked after the header is read.
   const domain_header& h = header();
   const std::size_t bytes =
       std::max(h.room_pieces.load() > 0 ? room_at + h.room_pieces.load() * piece_bytes : 0,
                slots_at + h.slot_pieces.load() * piece_bytes);
-  if (s.st_size < static_cast<off_t>(bytes)) throw_damaged("has been made shorter");
+  if (!has_bytes(bytes)) throw_damaged("has been made shorter");
   if (check_of(h) != check_) throw_damaged("has been written over");
 }
 
