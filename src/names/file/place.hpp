@@ -87,7 +87,7 @@ void drop_folder(const domain_place& at);
 /// The places of that name that exist and that this process may use, the private one first; of all
 /// names if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);
-/// Those of them that a name without a mode means: the private one if it exists, else those of
+/// The places that a name without a mode means: the private one if it exists, else the places of
 /// groups that this process is in. Root may use the domains of other groups, but does so only if
 /// the mode says that it is to.
 [[nodiscard]] std::vector<domain_place> places_meant(std::string_view name);

@@ -49,7 +49,7 @@ class hold_watch {
   hold_watch(const hold_watch&) = delete;
   hold_watch& operator=(const hold_watch&) = delete;
 
-  /// It is stopped when the hold is lost, and never after the watch has ended.
+  /// A token that is stopped when the hold is lost, and never after the watch has ended.
   [[nodiscard]] std::stop_token token() const;
   /// True if the loss was told. It stays so.
   [[nodiscard]] bool is_told() const { return token().stop_requested(); }
