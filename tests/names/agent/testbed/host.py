@@ -107,6 +107,11 @@ class Host:
         said = self.status()
         return said and said["epoch"] == epoch and said["deadline_us"] > 0
 
+    def valid_for(self):
+        """For how many seconds its clients may rely on their holds, if it renews no more."""
+        said = self.status()
+        return (said["deadline_us"] - said["written_us"]) / 1e6 if said else 0
+
     def said(self):
         """The lines of its agents' journal."""
         lines = []
