@@ -319,6 +319,20 @@ struct units {
 /// An argument of named_handle::release(), which throws lost_error after a loss.
 enum class if_lost : std::uint8_t { throws };
 
+/// How long a value counts that a holder has published.
+enum class lasts : std::uint8_t {
+  with_hold,  ///< until the hold ends, by a release, a death or a loss
+  with_name,  ///< until another holder publishes, or the name is forgotten
+};
+
+/// A value that a holder has published under a name.
+struct published_value {
+  std::string bytes = "";
+  std::uint64_t token = 0;  ///< of the hold in which it was published; 0: there is no value
+  bool operator==(const published_value&) const = default;
+};
+constexpr std::size_t most_value_bytes = 65'000;
+
 /// The hold of a handle at one moment.
 struct hold_state {
   mode held = mode::none;
@@ -478,6 +492,31 @@ class named_handle {
   [[nodiscard]] std::uint64_t done_until() const;
   /// Sets done_until(). Only an exclusive holder may call this.
   void set_done_until(std::uint64_t seconds_since_1970);
+
+  /// Publishes a value under the name, for whoever may open the domain: the address of a leader,
+  /// the result of a job. A value takes the place of the one before, and has at most
+  /// most_value_bytes. Only an exclusive holder may call this, and a value of a later hold is never
+  /// replaced by one of an earlier hold.
+  ///
+  /// On one machine the value is kept in the domain's file. In a cluster's domain etcd keeps it, so
+  /// that it survives all hosts: a call is one write of etcd, and throws domain_error (system) if
+  /// etcd has not answered within five seconds. Of one lock: else these calls throw domain_error
+  /// (invalid), as for more bytes.
+  void publish(std::string_view bytes, lasts until = lasts::with_hold);
+  /// Takes the value back, so that there is none. As publish().
+  void withdraw();
+  /// The value that was published last. Takes no part in the lock, and any handle may ask. On one
+  /// machine it reads memory; in a cluster's domain it is one read of etcd, which sees all that was
+  /// published before.
+  [[nodiscard]] published_value published() const;
+  /// Waits until the value is another one than `seen`, and returns it; returns `seen` if that does
+  /// not come within the limit. Values that follow each other quickly may be seen as one change.
+  /// The thread has a slot of the domain, and sleeps. A value whose holder has died ends within
+  /// about a second, or when another host is taken off the cluster; one that is replaced, at once.
+  /// In a cluster's domain etcd tells the agent of this host, once for all that wait here. Throws
+  /// domain_error (interrupted, system, …).
+  [[nodiscard]] published_value await_published(const published_value& seen,
+                                                limit patience = limit::for_ever());
 
  private:
   friend class named_control;

@@ -9,6 +9,7 @@
 #include "lockflight/lock/robust/record.hpp"
 #include "names/locks/block.hpp"
 #include "names/locks/directory_lock.hpp"
+#include "names/locks/value.hpp"
 
 namespace lockflight::detail {
 
@@ -58,6 +59,22 @@ const char* forget_units(attachment& by, std::string_view name, const found_lock
   return nullptr;
 }
 
+/// Removes what belongs to a lock that the caller holds, and has names of its own. Null if that was
+/// done, else why not.
+const char* forget_parts(attachment& by, std::string_view name, const found_lock& what,
+                         bool on_request, const time_limit& how_long) {
+  if (is_semaphore(*what.kind)) return forget_units(by, name, what, on_request, how_long);
+  if (what.kind == &value_kind()) return nullptr;
+  const auto value = find_value(by.file(), name);
+  return value ? forget(by, name_of_value(name), *value, on_request, how_long) : nullptr;
+}
+
+/// True if the name is that of the value of a lock that there is: the value goes with its lock.
+bool is_kept_value(const domain_file& file, std::string_view name) {
+  const user_name of = user_name_of(name);
+  return of.is_value && blocks::find_line(file, of.name) != 0;
+}
+
 /// True if the name's work counts as done at present, by the wall clock, which its users go by.
 bool is_done_now(const domain_file& file, std::uint32_t line) {
   timespec now{};
@@ -82,7 +99,8 @@ bool make_room(attachment& by, const time_limit& how_long) {
   auto all = all_locks(file);
   std::erase_if(all, [&](const auto& one) {
     return std::binary_search(in_use.begin(), in_use.end(), one.second.line) ||
-           !one.second.kind->can.tries || is_done_now(file, one.second.line);
+           !one.second.kind->can.tries || is_done_now(file, one.second.line) ||
+           is_kept_value(file, one.first);
   });
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; });
@@ -119,7 +137,7 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
     } else if (by.file().is_of_cluster() && !words_in_file(by.file(), what.line).are_unused()) {
       why_not = "this host owns it among the hosts of the cluster";
     } else {
-      if (is_semaphore(*what.kind)) why_not = forget_units(by, name, what, on_request, how_long);
+      why_not = forget_parts(by, name, what, on_request, how_long);
       if (why_not == nullptr) {
         const directory_lock hold(by, how_long);
         if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";

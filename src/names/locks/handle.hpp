@@ -53,6 +53,13 @@ class handle {
   /// Nothing, or false, if etcd did not answer in time.
   [[nodiscard]] virtual std::optional<std::uint64_t> done_until(limit patience);
   [[nodiscard]] virtual bool set_done_until(std::uint64_t seconds, limit patience);
+  /// named_handle::publish(), or withdraw() without a value. False if etcd did not answer in time.
+  [[nodiscard]] virtual bool publish(const std::optional<std::string_view>& bytes, lasts until,
+                                     limit patience);
+  /// Nothing if etcd did not answer in time.
+  [[nodiscard]] virtual std::optional<published_value> published(limit patience);
+  [[nodiscard]] virtual published_value await_published(const published_value& seen,
+                                                        limit patience);
   /// named_control::missing_answer().
   [[nodiscard]] virtual std::string missing_answer() const { return ""; }
 

@@ -5,6 +5,7 @@
 #include "catalogue/parameters.hpp"
 #include "lockflight/lock/all.hpp"
 #include "names/locks/semaphore_kind.hpp"
+#include "names/locks/value.hpp"
 
 namespace lockflight::detail {
 
@@ -25,8 +26,9 @@ const std::vector<domain_kind>& domain_kinds() {
 const domain_kind* find_kind(std::string_view name) {
   for (const domain_kind& one : domain_kinds())
     if (one.about.name == name) return &one;
-  const domain_kind& semaphore = semaphore_kind();
-  return semaphore.about.name == name ? &semaphore : nullptr;
+  for (const domain_kind* const one : {&semaphore_kind(), &value_kind()})
+    if (one->about.name == name) return one;
+  return nullptr;
 }
 
 const domain_kind& kind_named(std::string_view name) {

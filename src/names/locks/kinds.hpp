@@ -54,7 +54,7 @@ void make_kinds(std::span<domain_kind> all);
 [[nodiscard]] const std::vector<domain_kind>& domain_kinds();
 /// The kind of that name among domain_kinds(). Throws domain_error (invalid), which names them all.
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);
-/// The kind of that name, also that of semaphores (semaphore_kind.hpp). Null if there is none.
+/// The kind of that name, also those of semaphores and of values. Null if there is none.
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
 /// The parameters that differ from the defaults of a domain's locks of that kind: for display only.
 [[nodiscard]] std::string without_defaults(const domain_kind& kind, const std::string& parameters);

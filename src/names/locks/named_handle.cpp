@@ -17,6 +17,16 @@ std::optional<std::uint64_t> detail::handle::done_until(limit /*patience*/) {
 bool detail::handle::set_done_until(std::uint64_t /*seconds*/, limit patience) {
   return done_until(patience).has_value();
 }
+std::optional<published_value> detail::handle::published(limit /*patience*/) {
+  throw domain_error(domain_error::reason::invalid, "a published value (accepted: of one lock)");
+}
+bool detail::handle::publish(const std::optional<std::string_view>& /*bytes*/, lasts /*until*/,
+                             limit patience) {
+  return published(patience).has_value();
+}
+published_value detail::handle::await_published(const published_value& seen, limit patience) {
+  return published(patience).value_or(seen);
+}
 
 namespace {
 constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
@@ -99,6 +109,22 @@ std::uint64_t named_handle::done_until() const {
 void named_handle::set_done_until(std::uint64_t seconds_since_1970) {
   if (!live().set_done_until(seconds_since_1970, etcd_answers_within))
     no_answer(*this, live().missing_answer());
+}
+
+void named_handle::publish(std::string_view bytes, lasts until) {
+  if (!live().publish(bytes, until, etcd_answers_within)) no_answer(*this, live().missing_answer());
+}
+void named_handle::withdraw() {
+  if (!live().publish(std::nullopt, lasts::with_name, etcd_answers_within))
+    no_answer(*this, live().missing_answer());
+}
+published_value named_handle::published() const {
+  auto found = live().published(etcd_answers_within);
+  if (!found) no_answer(*this, live().missing_answer());
+  return *std::move(found);
+}
+published_value named_handle::await_published(const published_value& seen, limit patience) {
+  return live().await_published(seen, patience);
 }
 
 // A handle that was moved from has nothing to extend or to finish.

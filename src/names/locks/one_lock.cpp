@@ -353,7 +353,7 @@ std::stop_token one_lock::loss() {
 }
 
 // The file is another one after the domain was removed.
-done_note& one_lock::note() { return note_.emplace(*file_, name()); }
+name_notes& one_lock::notes() { return notes_.emplace(*file_, name()); }
 
 time_limit one_lock::limit_of_note(limit patience) const {
   return {
@@ -362,7 +362,7 @@ time_limit one_lock::limit_of_note(limit patience) const {
 }
 
 std::optional<std::uint64_t> one_lock::done_until(limit patience) {
-  if (file_->is_of_cluster()) return note().read(limit_of_note(patience));
+  if (file_->is_of_cluster()) return notes().done_until(limit_of_note(patience));
   if (held_ != mode::none) return detail::done_until(*file_, at_->found);
   // Without a slot, and without waiting.
   const auto found = find_lock(*file_, name());
@@ -374,7 +374,7 @@ std::optional<std::uint64_t> one_lock::done_until(limit patience) {
 
 bool one_lock::set_done_until(std::uint64_t seconds, limit patience) {
   need_exclusive();
-  if (file_->is_of_cluster()) return note().write(seconds, token(), limit_of_note(patience));
+  if (file_->is_of_cluster()) return notes().set_done_until(seconds, token(), limit_of_note(patience));
   detail::set_done_until(*file_, at_->found, seconds);
   return true;
 }

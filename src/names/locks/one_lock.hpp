@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "names/cluster/client/across_hosts.hpp"
-#include "names/cluster/client/done_note.hpp"
+#include "names/cluster/client/name_notes.hpp"
 #include "names/life/time_limit.hpp"
 #include "names/locks/attachment.hpp"
 #include "names/locks/directory.hpp"
@@ -81,8 +81,13 @@ class one_lock final : public handle {
   void abandon() override;
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience) override;
   [[nodiscard]] bool set_done_until(std::uint64_t seconds, limit patience) override;
+  [[nodiscard]] bool publish(const std::optional<std::string_view>& bytes, lasts until,
+                             limit patience) override;
+  [[nodiscard]] std::optional<published_value> published(limit patience) override;
+  [[nodiscard]] published_value await_published(const published_value& seen,
+                                                limit patience) override;
   [[nodiscard]] std::string missing_answer() const override {
-    return note_ ? note_->obstacle() : "";
+    return notes_ ? notes_->obstacle() : "";
   }
 
   void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
@@ -113,8 +118,11 @@ class one_lock final : public handle {
   [[nodiscard]] bool is_at_hand() const;
 
  private:
-  [[nodiscard]] done_note& note();
+  [[nodiscard]] name_notes& notes();
   [[nodiscard]] time_limit limit_of_note(limit patience) const;
+  [[nodiscard]] stored_value value_here();
+  [[nodiscard]] std::optional<published_value> await_other_value(const published_value& seen,
+                                                                 rma::deadline until);
   void check_ability(mode as, limit patience) const;
   [[nodiscard]] bool is_usable() const {
     return at_ && at_->is_current() && !at_->is_taken_away.load(std::memory_order_relaxed);
@@ -173,7 +181,7 @@ class one_lock final : public handle {
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   std::function<bool()> interrupt_;
-  std::optional<done_note> note_;  // in a cluster's domain, once the handle has asked for it
+  std::optional<name_notes> notes_;  // in a cluster's domain, once the handle has asked for it
 };
 
 }  // namespace lockflight::detail

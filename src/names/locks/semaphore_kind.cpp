@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "lockflight/domain.hpp"
+#include "names/locks/value.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -86,9 +87,10 @@ std::string name_of_unit(std::string_view semaphore, int unit) {
 user_name user_name_of(std::string_view name) {
   const std::size_t at = name.rfind(before_unit);
   if (at == std::string_view::npos) return {name};
+  if (is_name_of_value(name)) return {name.substr(0, at), -1, true};
   const auto unit = read_number<int>(name.substr(at + 1));
-  return unit && *unit >= 0 && *unit < most_units ? user_name{name.substr(0, at), *unit}
-                                                  : user_name{name};
+  if (unit && *unit >= 0 && *unit < most_units) return {name.substr(0, at), *unit};
+  return {name};
 }
 
 }  // namespace lockflight::detail

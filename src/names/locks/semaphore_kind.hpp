@@ -49,6 +49,7 @@ struct semaphore_words {
 struct user_name {
   std::string_view name;
   int unit = -1;  ///< of a semaphore; -1: it is the name of a lock, or of a semaphore's queue
+  bool is_value = false;  ///< it is the name of a lock's value (value.hpp)
 };
 [[nodiscard]] user_name user_name_of(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include "names/cluster/client/words.hpp"
 #include "names/life/machine_clock.hpp"
 #include "names/locks/semaphore_kind.hpp"
+#include "names/locks/value.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -161,6 +162,7 @@ std::vector<domain_lock> locks_as_users_see(const domain_file& file,
   const auto users = all_users(file);
   std::vector<domain_lock> all;
   for (const auto& [name, at] : found) {
+    if (at.kind == &value_kind()) continue;
     const lock_numbers numbers = numbers_of(file, at);
     domain_lock one{.name = name,
                     .kind = std::string(at.kind->about.name),
@@ -190,6 +192,15 @@ std::vector<lock_user> users_here(domain_file& file, std::string_view name) {
   examine_all(file);
   auto locks = locks_as_users_see(file, of_name);
   return locks.empty() ? std::vector<lock_user>{} : std::move(locks.front().users);
+}
+
+bool is_held_alone(domain_file& file, const found_lock& of) {
+  bool is = false;
+  for_each_use(file, [&](int slot, std::uint32_t, record its, mode held) {
+    if (its.get(record::lock) != of.line || held != mode::exclusive) return;
+    is = is || !examine(file, slot, thoroughness::quick);
+  });
+  return is;
 }
 
 int slot_of_user(const domain_file& file, const found_lock& of) {

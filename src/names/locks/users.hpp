@@ -20,6 +20,9 @@ using named_locks_found = std::vector<std::pair<std::string, found_lock>>;
                                                           const named_locks_found& found);
 /// The users of that name on this host.
 [[nodiscard]] std::vector<lock_user> users_here(domain_file& file, std::string_view name);
+/// True if a participant that lives holds the lock of that block alone; in a cluster's domain also
+/// if it waits for other hosts.
+[[nodiscard]] bool is_held_alone(domain_file& file, const found_lock& of);
 /// The participant that holds the lock of that block or awaits it; -1: there is none that lives.
 [[nodiscard]] int slot_of_user(const domain_file& file, const found_lock& of);
 

@@ -52,7 +52,8 @@ class etcd_store {
 
   /// From now on hints are given.
   void begin_watch() {
-    watch_.emplace(io_, options_.etcd, domain_keys(options_.domain), events_.hint);
+    watch_.emplace(io_, options_.etcd, domain_keys(options_.domain).core(),
+                   [this](const etcd_changes&) { events_.hint(); });
   }
 
   /// If too many wait, the oldest are dropped: the state machine has given up on them.

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,6 +51,12 @@ void check_place(const member_place& place);
 
 // ---- keys ----
 
+/// Keys in the order of bytes, the first one and the first one behind the last.
+struct key_range {
+  std::string first;
+  std::string end;
+};
+
 /// The keys of one domain.
 class domain_keys {
  public:
@@ -62,6 +69,9 @@ class domain_keys {
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }
+  /// The keys of the core, and those of the notes about values.
+  [[nodiscard]] key_range core() const { return {prefix_, end()}; }
+  [[nodiscard]] key_range values() const;
   /// Throws std::invalid_argument for a name that is empty or has more than 300 bytes.
   [[nodiscard]] std::string note(const std::string& name) const;
 

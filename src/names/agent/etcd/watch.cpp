@@ -5,6 +5,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "names/agent/etcd/base64.hpp"
@@ -34,39 +35,53 @@ bool is_change(const json& event) {
   return is_deletion || !event.contains("prev_kv") || value_in("kv") != value_in("prev_kv");
 }
 
+/// The key that an event is about; nothing if the event does not say so.
+std::optional<std::string> key_of(const json& event) {
+  const json entry = event.is_object() ? event.value("kv", json::object()) : json();
+  const json key = entry.is_object() ? entry.value("key", json()) : json();
+  return key.is_string() ? from_base64(key.get_ref<const std::string&>()) : std::nullopt;
+}
+
 struct watch_line {
   bool is_begin = false;
   bool is_end = false;
-  bool has_changes = false;
+  bool has_unknown_changes = false;
+  std::vector<std::string> keys = {};
 };
 
 /// A line that is no reply of etcd's may be the end of an earlier one.
 watch_line read_watch_line(std::string_view text) {
   const json line = json::parse(text, nullptr, false);
-  if (!line.is_object()) return {.has_changes = true};
+  if (!line.is_object()) return {.has_unknown_changes = true};
   if (line.contains("error")) return {.is_end = true};
   const json result = line.value("result", json::object());
-  if (!result.is_object()) return {.has_changes = true};
+  if (!result.is_object()) return {.has_unknown_changes = true};
   watch_line what;
   what.is_end = result.value("canceled", json()) == true;
   what.is_begin = result.value("created", json()) == true && !what.is_end;
   const json events = result.value("events", json::array());
-  what.has_changes = std::any_of(events.begin(), events.end(), is_change);
+  for (const json& event : events) {
+    if (!is_change(event)) continue;
+    if (auto key = key_of(event))
+      what.keys.push_back(*std::move(key));
+    else
+      what.has_unknown_changes = true;
+  }
   return what;
 }
 
 }  // namespace
 
-etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
-                       std::function<void()> hint)
-    : io_(io), gateway_(io, options), names_(names), hint_(std::move(hint)) {
+etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, key_range watched,
+                       std::function<void(const etcd_changes&)> hint)
+    : io_(io), gateway_(io, options), watched_(std::move(watched)), hint_(std::move(hint)) {
   start(io_, run());
 }
 
 asio::awaitable<void> etcd_watch::run() {
   const json request{{"create_request",
-                      {{"key", to_base64(names_.prefix())},
-                       {"range_end", to_base64(names_.end())},
+                      {{"key", to_base64(watched_.first)},
+                       {"range_end", to_base64(watched_.end)},
                        {"prev_kv", true}}}};
   milliseconds pause = shortest_pause;
   for (;;) {
@@ -89,18 +104,21 @@ asio::awaitable<void> etcd_watch::run() {
 
 /// Gives one hint for all changes that have come together.
 void etcd_watch::read(std::string_view part) {
-  bool hints = false;
+  etcd_changes all;
   line_ += part;
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = line_.find('\n', begin)) != line_.npos; begin = end + 1) {
     const watch_line what = read_watch_line(std::string_view(line_).substr(begin, end - begin));
     has_begun_ = has_begun_ || what.is_begin;
     is_refused_ = is_refused_ || what.is_end;
-    hints = hints || what.is_begin || what.has_changes;
+    all.are_unknown = all.are_unknown || what.is_begin || what.has_unknown_changes;
+    all.keys.insert(all.keys.end(), what.keys.begin(), what.keys.end());
   }
   line_.erase(0, begin);
   if (line_.size() > longest_line) line_.clear();
-  if (hints) asio::post(io_, hint_);  // libcurl has called this function
+  // libcurl has called this function.
+  if (all.are_unknown || !all.keys.empty())
+    asio::post(io_, [this, all = std::move(all)] { hint_(all); });
 }
 
 }  // namespace lockflight::cluster

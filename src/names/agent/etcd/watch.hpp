@@ -1,4 +1,5 @@
-// Says when a key of a domain has changed. It is a hint: it may be late, or come without a change.
+// Says when a key of a domain has changed, and which one. It is a hint: it may be late, or come
+// without a change.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -6,11 +7,19 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "names/agent/etcd/gateway.hpp"
 #include "names/agent/etcd/text.hpp"
 
 namespace lockflight::cluster {
+
+/// Keys that have changed.
+struct etcd_changes {
+  std::vector<std::string> keys;
+  /// Other keys may have changed, too.
+  bool are_unknown = false;
+};
 
 /// The loop must not run after the watch is destroyed.
 class etcd_watch {
@@ -18,8 +27,8 @@ class etcd_watch {
   /// The loop calls `hint`: when etcd has begun to watch, since a key may have changed before that,
   /// and for changes. A key that is written with the value that it had has not changed, so the
   /// beats of members that have nothing to say cost the others nothing.
-  etcd_watch(asio::io_context& io, const etcd_options& options, const domain_keys& names,
-             std::function<void()> hint);
+  etcd_watch(asio::io_context& io, const etcd_options& options, key_range watched,
+             std::function<void(const etcd_changes&)> hint);
   etcd_watch(const etcd_watch&) = delete;
   etcd_watch& operator=(const etcd_watch&) = delete;
 
@@ -29,8 +38,8 @@ class etcd_watch {
 
   asio::io_context& io_;
   etcd_gateway gateway_;
-  domain_keys names_;
-  std::function<void()> hint_;
+  key_range watched_;
+  std::function<void(const etcd_changes&)> hint_;
   std::string line_;         // the last one, as far as it has come
   bool has_begun_ = false;   // since the last request
   bool is_refused_ = false;  // since the last request

@@ -8,6 +8,8 @@
 #include "lockflight/domain.hpp"
 #include "names/life/machine_clock.hpp"
 #include "names/locks/directory.hpp"
+#include "names/locks/semaphore_kind.hpp"
+#include "names/locks/users.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -145,6 +147,47 @@ bool domain_words::forget_unused() {
     if (forgotten == at_once) return false;
   }
   return true;
+}
+
+// ---- values ----
+
+namespace {
+/// A client that changes the directory meanwhile takes microseconds; one that is stopped does not
+/// stop the agent.
+detail::time_limit for_a_value() { return {shm::detail::ns_from_now(100'000'000)}; }
+}  // namespace
+
+std::vector<std::string> domain_words::names_with_values() const {
+  std::vector<std::string> all;
+  for (const auto& [name, line] : detail::lines_of_locks(*file_))
+    if (const auto of = detail::user_name_of(name); of.is_value) all.emplace_back(of.name);
+  return all;
+}
+
+void domain_words::make_room_for_value(const std::string& name) {
+  try {
+    static_cast<void>(detail::room_for_value(*me_, name, 0, for_a_value()));
+  } catch (const detail::directory_is_busy&) {  // a client that waits for the value makes it
+  }
+}
+
+void domain_words::store_value(const std::string& name, const detail::stored_value& what) {
+  if (!detail::find_value(*file_, name)) return;
+  try {
+    const auto block = detail::room_for_value(*me_, name, what.bytes.size(), for_a_value());
+    detail::value_words(*file_, block).write(what);
+  } catch (const detail::directory_is_busy&) {
+    throw domain_error(domain_error::reason::full,
+                       "lock " + detail::shown(name) + ": no room for its value in time");
+  }
+}
+
+bool domain_words::is_held_with(const std::string& name, std::uint64_t token) const {
+  const auto found = detail::find_lock(*file_, name);
+  if (!found) return false;
+  const state now = state_of(name);
+  return now.inside && detail::number_of(now.last) == token &&
+         detail::is_held_alone(*file_, *found);
 }
 
 std::size_t domain_words::names_owned() const {

@@ -10,6 +10,7 @@
 #include "names/cluster/client/words.hpp"
 #include "names/cluster/core/words.hpp"
 #include "names/locks/attachment.hpp"
+#include "names/locks/value.hpp"
 
 namespace lockflight::cluster {
 
@@ -92,6 +93,18 @@ class domain_words final : public host_words {
   [[nodiscard]] std::vector<std::string> witnessed_names() const override {
     return records_.witnessed_names();
   }
+
+  // ---- values that holders have published (names/locks/value.hpp) ----
+
+  /// The names whose values this host's file has.
+  [[nodiscard]] std::vector<std::string> names_with_values() const;
+  /// From now on the file has the value of that name.
+  void make_room_for_value(const std::string& name);
+  /// Stores the value, and wakes the clients that wait for it, if the file is to have it. Throws
+  /// domain_error.
+  void store_value(const std::string& name, const detail::stored_value& what);
+  /// True if a client of this host holds the name alone, with that token.
+  [[nodiscard]] bool is_held_with(const std::string& name, std::uint64_t token) const;
 
  private:
   struct place {

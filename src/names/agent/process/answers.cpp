@@ -13,68 +13,6 @@ namespace lockflight::cluster {
 namespace {
 
 constexpr auto peers_answer_within = std::chrono::milliseconds(1'000);
-/// The note of a name: until when its work is done, and the token of the holder that wrote the
-/// note.
-struct work_note {
-  std::uint64_t until = 0;
-  std::uint64_t token = 0;
-};
-
-std::string line_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
-
-/// The note of these two numbers, from etcd or from a client.
-work_note note_of(std::string_view until, std::string_view token) {
-  const auto end = read_number<std::uint64_t>(until);
-  const auto writer = read_number<std::uint64_t>(token);
-  if (!end || !writer)
-    throw bad_entry(
-        fmt::format("a note about work is \"{} {}\"; expected two numbers", until, token));
-  return {*end, *writer};
-}
-
-/// The note that etcd has. There is none before the first work.
-work_note note_from(const std::optional<etcd_note>& there) {
-  if (!there) return {};
-  const std::string_view text = there->text;
-  const std::size_t blank = std::min(text.find(' '), text.size());
-  return note_of(text.substr(0, blank), text.substr(std::min(blank + 1, text.size())));
-}
-
-struct work_answer {
-  std::uint64_t until = 0;
-  std::string why;  // why there is no answer; empty if there is one
-  bool may_pass = false;
-};
-
-/// Reads the note of the question's name, and writes it if the question says so.
-asio::awaitable<work_answer> ask_about_work(etcd_client& etcd,
-                                            const std::vector<std::string>& question) {
-  constexpr std::size_t of_writer = 4;
-  work_answer found;
-  try {
-    const std::string note = "done/" + question[1];
-    const std::optional<etcd_note> there = co_await etcd.get(note);
-    const auto noted = note_from(there);
-    found.until = noted.until;
-    if (question.size() != of_writer) co_return found;
-    const auto wanted = note_of(question[2], question[3]);
-    if (wanted.token < noted.token) {
-      found.why = "a later holder has noted it";
-      co_return found;
-    }
-    const std::string text = line_of(wanted);
-    const auto written = co_await etcd.put_if(note, there ? there->changed : 0, text);
-    if (written) co_return found;
-    found.why = "another holder notes it at this moment";
-    found.may_pass = true;
-  } catch (const etcd_error& e) {
-    found.why = e.what();
-    found.may_pass = e.may_pass();
-  } catch (const std::exception& e) {
-    found.why = e.what();
-  }
-  co_return found;
-}
 
 /// The answer of an agent that does not know the lock's users. Earlier agents ignore it as a line
 /// without a use.
@@ -101,8 +39,7 @@ void answers::answer(const std::vector<std::string>& question, questions::reply 
     from_.end_doubt();
     return to(detail::line_of({std::string(detail::end_of_answer)}));
   }
-  const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
-  if (is_about_work) return answer_about_work(question, std::move(to));
+  if (from_.kept.answer(question, to)) return;
   const bool is_about_uses =
       (question.size() == 2 || question.size() == 3) && question[0] == detail::uses_question;
   if (!is_about_uses) return to(detail::line_of({"unknown"}));
@@ -129,19 +66,6 @@ void answers::gather_uses(const std::vector<std::string>& question, questions::r
     if (!error) finish_gathering(number);
   });
   if (here.awaited.empty()) finish_gathering(number);
-}
-
-/// The note that the work of a name is done is in etcd, so that it survives all hosts. A question
-/// that has waited for longer than its client does is dropped.
-void answers::answer_about_work(const std::vector<std::string>& question, questions::reply to) {
-  const auto begun = std::chrono::steady_clock::now();
-  notes_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
-    if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) co_return;
-    const work_answer found = co_await ask_about_work(from_.etcd, question);
-    to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
-       detail::line_of(
-           {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
-  });
 }
 
 std::string answers::asked(const std::string& line) {

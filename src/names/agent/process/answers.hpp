@@ -1,5 +1,5 @@
-// The answers of an agent to programs of its host, and to other agents: who uses a name, whether
-// the work of a name is done, and the agent's own status.
+// The answers of an agent to programs of its host, and to other agents: who uses a name, the notes
+// of names (notes.hpp), and the agent's own status.
 #pragma once
 
 #include <asio/steady_timer.hpp>
@@ -12,11 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "names/agent/etcd/client.hpp"
-#include "names/agent/etcd/event_loop.hpp"
 #include "names/agent/link/links.hpp"
 #include "names/agent/process/journal.hpp"
 #include "names/agent/process/known_members.hpp"
+#include "names/agent/process/notes.hpp"
 #include "names/agent/process/questions.hpp"
 
 namespace lockflight::cluster {
@@ -27,7 +26,7 @@ struct answer_sources {
   const std::string& host;  ///< this one's name
   const known_members& members;
   links& others;
-  etcd_client& etcd;
+  notes& kept;
   const journal& log;
   std::function<std::string()> status;  ///< as JSON
   std::function<void()> end_doubt;
@@ -59,13 +58,11 @@ class answers {
   void answer(const std::vector<std::string>& question, questions::reply to);
   void gather_uses(const std::vector<std::string>& question, questions::reply to);
   void finish_gathering(std::uint64_t number);
-  void answer_about_work(const std::vector<std::string>& question, questions::reply to);
 
   asio::io_context& io_;
   answer_sources from_;
   std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
   std::uint64_t asked_ = 0;                        // the number of the last question
-  in_turn notes_{io_};                             // requests to etcd about the notes of names
   questions questions_;
 };
 

@@ -233,6 +233,7 @@ void agent_process::each_second() {
     return end_with(e.what());
   }
   reports_->warn_of_namesakes();
+  notes_->each_second();
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) each_second();

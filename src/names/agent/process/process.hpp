@@ -26,6 +26,7 @@
 #include "names/agent/process/clock_watch.hpp"
 #include "names/agent/process/journal.hpp"
 #include "names/agent/process/known_members.hpp"
+#include "names/agent/process/notes.hpp"
 #include "names/agent/process/reports.hpp"
 #include "names/agent/process/start_signals.hpp"
 #include "names/agent/process/store_identity.hpp"
@@ -143,6 +144,7 @@ class agent_process {
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;
   std::optional<reports> reports_;
+  std::optional<notes> notes_;
   std::optional<answers> answers_;
 };
 

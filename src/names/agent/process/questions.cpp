@@ -18,7 +18,8 @@ namespace {
 
 using local = asio::local::stream_protocol;
 
-constexpr std::size_t longest_question = 4'096;
+/// A value with its name, all bytes of which may be escaped.
+constexpr std::size_t longest_question = 4'096 + 2 * most_value_bytes;
 constexpr int visits_most = 64;
 constexpr auto visits_last = std::chrono::seconds(10);
 

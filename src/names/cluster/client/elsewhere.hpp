@@ -46,15 +46,22 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_lock> locks_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// The question about the note of a name (done_note.hpp). With the name alone it reads the note;
+/// The question until when the work of a name is done (name_notes.hpp). With the name alone it reads the note;
 /// with the name, a number and the holder's token it writes the note. The last line of the answer
 /// has the number that was noted before, and the reason if the question failed. A line `again`
 /// before that line says that the reason may pass, such as an etcd that does not answer.
 inline constexpr std::string_view done_question = "done";
+/// The question about the value of a name. With the name alone it reads the value. With a token it
+/// withdraws the value, and with a text of lasts and the bytes as well, it publishes them. The last
+/// line of the answer has the token, the reason if the question failed, the lifetime and the bytes.
+inline constexpr std::string_view value_question = "value";
+/// Asks the agent to keep the value of a name in the domain file of its host from now on. The last
+/// line of the answer is as that of value_question.
+inline constexpr std::string_view observe_question = "observe";
 inline constexpr std::string_view again_answer = "again";
-/// How long a client waits for the answer to one such question. The agent drops a question that has
-/// waited for longer, since no client waits for it any more.
-inline constexpr std::chrono::milliseconds done_answer_within{5'000};
+/// How long a client waits for the answer to one question about a note. The agent drops a question
+/// that has waited for longer, since no client waits for it any more.
+inline constexpr std::chrono::milliseconds note_answer_within{5'000};
 
 /// The question for the agent's state, which is JSON in the second field of the first line.
 inline constexpr std::string_view status_question = "status";

@@ -213,7 +213,8 @@ TEST(EtcdFailure, WatchesAgainAfterNonsense) {
     return {.body = bodies[number % 4]};
   });
   int hints = 0;
-  const etcd_watch watch(test::loop(), options_of({odd.url()}), domain_keys("d"), [&] { ++hints; });
+  const etcd_watch watch(test::loop(), options_of({odd.url()}), domain_keys("d").core(),
+                         [&](const etcd_changes&) { ++hints; });
   EXPECT_TRUE(test::comes_true([&] { return odd.requests() >= 8; }));
   EXPECT_GE(hints, 3);
 }
@@ -233,7 +234,8 @@ TEST(EtcdFailure, RenewsTheTokenOfAWatch) {
   etcd_options options = options_of({forgetful.url()});
   options.user = "u";
   int hints = 0;
-  const etcd_watch watch(test::loop(), options, domain_keys("d"), [&] { ++hints; });
+  const etcd_watch watch(test::loop(), options, domain_keys("d").core(),
+                         [&](const etcd_changes&) { ++hints; });
   EXPECT_TRUE(test::comes_true([&] { return hints > 0; }));
 }
 

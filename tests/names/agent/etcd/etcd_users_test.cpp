@@ -117,8 +117,8 @@ TEST_F(EtcdUsers, RenewsATokenThatIsRefused) {
 
 TEST_F(EtcdUsers, WatchesAsAUser) {
   int hints = 0;
-  const etcd_watch watch(test::loop(), options("agent", "good"), domain_keys("d"),
-                         [&] { ++hints; });
+  const etcd_watch watch(test::loop(), options("agent", "good"), domain_keys("d").core(),
+                         [&](const etcd_changes&) { ++hints; });
   ASSERT_TRUE(test::comes_true([&] { return hints == 1; }));
   etcd_client client(test::loop(), options("agent", "good"), "d");
   const transaction writes{{}, {{{key_kind::beat, 1}, beat_value{7, {}}}}, {}};

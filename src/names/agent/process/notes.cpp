@@ -1,0 +1,273 @@
+#include "names/agent/process/notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/number.hpp"
+#include "names/agent/etcd/values.hpp"
+#include "names/cluster/client/elsewhere.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using detail::line_of;
+using detail::stored_value;
+using fields = std::vector<std::string>;
+
+std::string done_note_of(const std::string& name) { return "done/" + name; }
+std::string value_note_of(const std::string& name) { return "value/" + name; }
+
+/// Takes the part of a text before the next blank, or all of it.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, blank);
+  text.remove_prefix(std::min(blank + 1, text.size()));
+  return word;
+}
+
+// ---- until when the work of a name is done ----
+
+struct work_note {
+  std::uint64_t until = 0;
+  std::uint64_t token = 0;
+};
+
+std::string entry_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
+
+/// The note of these two numbers, from etcd or from a client.
+work_note work_from(std::string_view until, std::string_view token) {
+  const auto end = read_number<std::uint64_t>(until);
+  const auto writer = read_number<std::uint64_t>(token);
+  if (!end || !writer)
+    throw bad_entry(
+        fmt::format("a note about work is \"{} {}\"; expected two numbers", until, token));
+  return {*end, *writer};
+}
+
+/// The note that etcd has. There is none before the first work.
+work_note work_from(const std::optional<etcd_note>& there) {
+  if (!there) return {};
+  std::string_view text = there->text;
+  const std::string_view until = take_word(text);
+  return work_from(until, text);
+}
+
+// ---- values ----
+
+/// "TOKEN LASTS HOST" and a new line before the bytes. A value that was withdrawn has no bytes, and
+/// "none" for the lifetime; its token still says which holder was the last one.
+constexpr std::string_view none = "none";
+
+std::string entry_of(const value_note& what, bool is_withdrawn) {
+  return fmt::format("{} {} {}\n{}", what.what.token,
+                     is_withdrawn ? none : detail::text_of(what.what.until), text_of(what.host),
+                     what.what.bytes);
+}
+
+struct value_in_etcd {
+  value_note note;
+  bool is_withdrawn = false;
+  revision changed = 0;  ///< 0: there is no such key
+};
+
+value_in_etcd value_from(const std::optional<etcd_note>& there) {
+  if (!there) return {.note = {}, .is_withdrawn = true};
+  std::string_view text = there->text;
+  const std::size_t end = text.find('\n');
+  std::string_view head = text.substr(0, end);
+  const auto token = read_number<std::uint64_t>(take_word(head));
+  const std::string_view until = take_word(head);
+  const auto host = read_member_id(head);
+  if (end == text.npos || !token || !host || (until != none && !detail::lasts_from(until)))
+    throw bad_entry(fmt::format("a value begins with {}; expected \"TOKEN LASTS HOST\"",
+                                in_quotes(text.substr(0, std::min<std::size_t>(end, 80)))));
+  value_in_etcd found{.note = {{"", *token}, *host}, .changed = there->changed};
+  found.is_withdrawn = until == none;
+  found.note.what.until = detail::lasts_from(until).value_or(lasts::with_name);
+  if (!found.is_withdrawn) found.note.what.bytes = text.substr(end + 1);
+  return found;
+}
+
+// ---- answers ----
+
+/// A reason why a question failed.
+struct failure {
+  std::string why;
+  bool may_pass = false;
+};
+
+std::string answer_of(fields last, const failure& how) {
+  last.insert(last.begin(), std::string(detail::end_of_answer));
+  constexpr std::size_t why_at = 2;
+  last.insert(last.begin() + why_at, how.why);
+  return (how.may_pass ? line_of({std::string(detail::again_answer)}) : "") + line_of(last);
+}
+
+[[nodiscard]] failure later_holder() { return {"a later holder has noted it", false}; }
+[[nodiscard]] failure at_this_moment() { return {"another holder notes it at this moment", true}; }
+
+/// Reads the note of the question's name, and writes it if the question says so.
+asio::awaitable<std::string> answer_about_work(etcd_client& etcd, const fields& question) {
+  constexpr std::size_t of_writer = 4;
+  const std::string note = done_note_of(question[1]);
+  const std::optional<etcd_note> there = co_await etcd.get(note);
+  const work_note noted = work_from(there);
+  const std::string until = std::to_string(noted.until);
+  if (question.size() != of_writer) co_return answer_of({until}, {});
+  const work_note wanted = work_from(question[2], question[3]);
+  if (wanted.token < noted.token) co_return answer_of({until}, later_holder());
+  const auto written = co_await etcd.put_if(note, there ? there->changed : 0, entry_of(wanted));
+  co_return answer_of({until}, written ? failure{} : at_this_moment());
+}
+
+}  // namespace
+
+notes::notes(asio::io_context& io, note_sources from) : io_(io), from_(std::move(from)) {
+  observe_names(from_.words.names_with_values());
+}
+
+// ---- questions ----
+
+bool notes::answer(const fields& question, questions::reply to) {
+  const bool is_known = question[0] == detail::done_question ||
+                        question[0] == detail::value_question ||
+                        question[0] == detail::observe_question;
+  if (question.size() < 2 || !is_known) return false;
+  answer_in_turn(question, std::move(to));
+  return true;
+}
+
+/// A question that has waited for longer than its client does is dropped.
+void notes::answer_in_turn(const fields& question, questions::reply to) {
+  const auto begun = std::chrono::steady_clock::now();
+  requests_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
+    if (std::chrono::steady_clock::now() - begun > detail::note_answer_within) co_return;
+    std::string said;
+    try {
+      said = co_await answer_to(question);
+    } catch (const etcd_error& e) {
+      said = answer_of({"0"}, {e.what(), e.may_pass()});
+    } catch (const std::exception& e) {
+      said = answer_of({"0"}, {e.what(), false});
+    }
+    to(std::move(said));
+  });
+}
+
+asio::awaitable<std::string> notes::answer_to(fields question) {
+  if (question[0] == detail::done_question)
+    co_return co_await answer_about_work(from_.etcd, question);
+  constexpr std::size_t of_withdrawal = 3;
+  constexpr std::size_t of_publication = 5;
+  const std::string& name = question[1];
+  if (question[0] == detail::observe_question) {
+    observe_names({name});
+    keep(name, co_await read_value(name));
+    co_return answer_of({"0"}, {});
+  }
+  const value_in_etcd there = value_from(co_await from_.etcd.get(value_note_of(name)));
+  const auto said = [&](const failure& how) {
+    const bool is_there = !there.is_withdrawn && has_host(there.note);
+    return answer_of({std::to_string(is_there ? there.note.what.token : 0),
+                      std::string(detail::text_of(there.note.what.until)),
+                      is_there ? there.note.what.bytes : ""},
+                     how);
+  };
+  if (question.size() != of_withdrawal && question.size() != of_publication) co_return said({});
+  const auto token = read_number<std::uint64_t>(question[2]);
+  const bool is_withdrawn = question.size() == of_withdrawal;
+  const auto until = is_withdrawn ? lasts::with_name : detail::lasts_from(question[3]);
+  if (!token || !until) throw bad_entry("a value without a token or a lifetime");
+  if (*token < there.note.what.token) co_return said(later_holder());
+  value_note made{{is_withdrawn ? "" : question[4], *token, *until}, from_.words.self()};
+  const auto written =
+      co_await from_.etcd.put_if(value_note_of(name), there.changed, entry_of(made, is_withdrawn));
+  if (!written) co_return said(at_this_moment());
+  if (is_withdrawn) made = {};
+  from_.words.make_room_for_value(name);
+  observe_names({name});
+  keep(name, made);
+  co_return said({});
+}
+
+// ---- the values that the domain file has ----
+
+bool notes::has_host(const value_note& what) const {
+  if (what.what.until == lasts::with_name || what.host == from_.words.self()) return true;
+  if (!from_.members || !from_.members->keys.epoch) return true;
+  return from_.members->keys.epoch->what.find(what.host) != nullptr;
+}
+
+/// From now on the domain file has the values of these names.
+void notes::observe_names(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  for (const std::string& each : names) kept_.try_emplace(each);
+  if (!watch_)
+    watch_.emplace(io_, from_.watched, domain_keys(from_.domain).values(),
+                   [this](const etcd_changes& what) { changed(what); });
+}
+
+asio::awaitable<std::optional<value_note>> notes::read_value(std::string name) {
+  const value_in_etcd there = value_from(co_await from_.etcd.get(value_note_of(name)));
+  if (there.is_withdrawn) co_return std::nullopt;
+  co_return there.note;
+}
+
+/// Reads the values that have changed and are kept. The watch may have missed changes before it
+/// began.
+void notes::changed(const etcd_changes& what) {
+  std::vector<std::string> names;
+  if (what.are_unknown)
+    for (const auto& [name, value] : kept_) names.push_back(name);
+  const std::string before = domain_keys(from_.domain).values().first;
+  for (const std::string& key : what.keys)
+    if (key.starts_with(before) && kept_.contains(key.substr(before.size())))
+      names.push_back(key.substr(before.size()));
+  for (const std::string& name : names) {
+    if (!read_again_.insert(name).second) continue;
+    requests_.add([this, name]() -> asio::awaitable<void> {
+      read_again_.erase(name);
+      try {
+        keep(name, co_await read_value(name));
+      } catch (const std::exception& e) {
+        from_.log.warn("value", fmt::format("the value of lock {}: {}", in_quotes(name), e.what()));
+      }
+    });
+  }
+}
+
+void notes::keep(const std::string& name, const std::optional<value_note>& there) {
+  const value_note now = there.value_or(value_note{});
+  kept_[name] = now;
+  try {
+    from_.words.store_value(name, has_host(now) ? now.what : stored_value{});
+  } catch (const domain_error& e) {
+    from_.log.warn("value", e.what());
+  }
+}
+
+void notes::each_second() {
+  for (const auto& [name, value] : kept_) {
+    if (value.what.token == 0 || value.what.until != lasts::with_hold) continue;
+    if (value.host != from_.words.self()) {
+      if (!has_host(value)) from_.words.store_value(name, {});
+      continue;
+    }
+    if (from_.words.is_held_with(name, value.what.token)) continue;
+    if (!withdrawn_.insert(name).second) continue;
+    const fields withdrawal{std::string(detail::value_question), name,
+                            std::to_string(value.what.token)};
+    requests_.add([this, withdrawal]() -> asio::awaitable<void> {
+      withdrawn_.erase(withdrawal[1]);
+      try {
+        static_cast<void>(co_await answer_to(withdrawal));
+      } catch (const std::exception&) {  // the next second tries again
+      }
+    });
+  }
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,108 @@
+// The value of a handle's name (named_handle::publish).
+#include <algorithm>
+
+#include "fabric/shm/pause.hpp"
+#include "names/locks/one_lock.hpp"
+#include "names/locks/users.hpp"
+#include "names/locks/value.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+/// A waiter looks whether the holder of a value lives, once in that time.
+constexpr std::uint64_t examines_every_ns = 1'000'000'000;
+
+/// True if the value counts: one that lasts with its hold needs the holder of that token. In a
+/// cluster's domain the agents withdraw it.
+bool counts(domain_file& file, std::string_view lock, const stored_value& value) {
+  if (value.until == lasts::with_name || file.is_of_cluster()) return true;
+  const auto found = find_lock(file, lock);
+  return found && numbers_of(file, *found).token == value.token && is_held_alone(file, *found);
+}
+
+}  // namespace
+
+bool one_lock::publish(const std::optional<std::string_view>& bytes, lasts until, limit patience) {
+  need_exclusive();
+  stored_value made{std::string(bytes.value_or("")), token(), until};
+  check_value(name(), made.bytes.size());
+  const time_limit how_long = limit_of_note(patience);
+  if (file_->is_of_cluster()) return notes().publish(made, !bytes, how_long);
+  if (!bytes && !find_value(*file_, name())) return true;
+  const found_lock block = room_for_value(*me_, name(), made.bytes.size(), how_long);
+  if (!bytes) made = {};
+  value_words(*file_, block).write(made);
+  return true;
+}
+
+std::optional<published_value> one_lock::published(limit patience) {
+  std::optional<stored_value> found;
+  if (file_->is_of_cluster()) {
+    found = notes().value(limit_of_note(patience));
+    if (!found) return std::nullopt;
+  } else {
+    found = value_here();
+  }
+  return published_value{std::move(found->bytes), found->token};
+}
+
+// The value that this host's file has.
+stored_value one_lock::value_here() {
+  constexpr int tries = 100;
+  for (int i = 0; i < tries; ++i) {
+    const auto block = find_value(*file_, name());
+    if (!block) break;
+    const auto found = value_words(*file_, *block).read();
+    // If the value was forgotten meanwhile, the words may be another one's.
+    if (!found || serial_of(*file_, *block).load(std::memory_order_acquire) != block->serial)
+      continue;
+    if (counts(*file_, name(), *found)) return *found;
+    break;
+  }
+  return {};
+}
+
+published_value one_lock::await_published(const published_value& seen, limit patience) {
+  const std::uint64_t until_ns = shm::detail::ns_from_now(patience.nanoseconds());
+  const time_limit how_long{until_ns, interrupt_ ? &interrupt_ : nullptr};
+  if (!me_) use(attach_thread(file_, how_long));
+  if (!me_) return seen;
+  if (!me_->is_ours()) wrong_thread();
+  for (;;) {
+    try {
+      if (auto other = await_other_value(seen, {until_ns})) return *std::move(other);
+      if (now_ns() >= until_ns) return seen;
+    } catch (const directory_is_busy&) {
+      return seen;
+    }
+  }
+}
+
+// Nothing if the time is over, or the words have moved.
+std::optional<published_value> one_lock::await_other_value(const published_value& seen,
+                                                           rma::deadline until) {
+  domain_port& port = me_->port();
+  const time_limit how_long{until.at, interrupt_ ? &interrupt_ : nullptr};
+  const found_lock block = room_for_value(*me_, name(), 0, how_long);
+  const value_words words(*file_, block);
+  if (file_->is_of_cluster() && words.read_number() <= 1 && !notes().observe(how_long))
+    return std::nullopt;
+  const port_interrupt ends(port, interrupt_);
+  const rma::plain_cell serial{0, place_of_serial(block)};
+  for (;;) {
+    const rma::word number = words.read_number();
+    const stored_value now = value_here();
+    if (now.token != seen.token || now.bytes != seen.bytes)
+      return published_value{now.bytes, now.token};
+    if (port.load(serial) != block.serial || port.is_over(until)) return std::nullopt;
+    const rma::lifeline line{serial, block.serial, port.deaths(), false};
+    static_cast<void>(port.await_until_or_death(
+        words.number(), rma::differs_from(number),
+        rma::earlier(port, until, port.deadline_in(examines_every_ns)), line));
+    if (port.was_interrupted())
+      throw domain_error(domain_error::reason::interrupted,
+                         "lock " + shown(name()) + ": the wait for its value was interrupted");
+  }
+}
+
+}  // namespace lockflight::detail
