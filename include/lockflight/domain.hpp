@@ -329,6 +329,7 @@ enum class lasts : std::uint8_t {
 struct published_value {
   std::string bytes = "";
   std::uint64_t token = 0;  ///< of the hold in which it was published; 0: there is no value
+  lasts until = lasts::with_hold;
   bool operator==(const published_value&) const = default;
 };
 constexpr std::size_t most_value_bytes = 65'000;
@@ -496,7 +497,7 @@ class named_handle {
   /// Publishes a value under the name, for whoever may open the domain: the address of a leader,
   /// the result of a job. A value takes the place of the one before, and has at most
   /// most_value_bytes. Only an exclusive holder may call this, and a value of a later hold is never
-  /// replaced by one of an earlier hold.
+  /// replaced by one of an earlier hold. election.hpp makes leaders of this.
   ///
   /// On one machine the value is kept in the domain's file. In a cluster's domain etcd keeps it, so
   /// that it survives all hosts: a call is one write of etcd, and throws domain_error (system) if

@@ -37,6 +37,9 @@ class named_control {
   /// (interrupted). On one machine the answer is there at once.
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience);
   [[nodiscard]] bool set_done_until(std::uint64_t seconds_since_1970, limit patience);
+  /// named_handle::publish() and published() in the same way.
+  [[nodiscard]] bool publish(std::string_view bytes, lasts until, limit patience);
+  [[nodiscard]] std::optional<published_value> published(limit patience);
   /// For a message: the reason for which these calls, or the first acquire of a semaphore on a host
   /// of a cluster, wait or have waited in vain, such as "etcd has not answered yet". Empty if
   /// nothing but a holder is waited for. For the thread that waits.

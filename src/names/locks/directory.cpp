@@ -198,8 +198,11 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
       const directory_lock hold(by, how_long);
       const std::uint32_t line = blocks::find_line(file, name);
       if (line == 0) return make(file, name, kind, canonical);
-      // The one inside would have found a half forgotten name, and made it whole.
-      if (blocks::read(file, line, blocks::serial_word) == 0) blocks::written_over(file);
+      // The one inside would have found a half forgotten name, and made it whole. Who removes the
+      // domain ends all locks (end_all()).
+      if (blocks::read(file, line, blocks::serial_word) != 0) continue;
+      if (!file.is_current()) file.throw_removed();
+      blocks::written_over(file);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::full) throw;
       if (make_room(by, how_long)) continue;

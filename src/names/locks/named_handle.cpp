@@ -140,6 +140,12 @@ std::optional<std::uint64_t> named_control::done_until(limit patience) {
 bool named_control::set_done_until(std::uint64_t seconds_since_1970, limit patience) {
   return of_.live().set_done_until(seconds_since_1970, patience);
 }
+bool named_control::publish(std::string_view bytes, lasts until, limit patience) {
+  return of_.live().publish(bytes, until, patience);
+}
+std::optional<published_value> named_control::published(limit patience) {
+  return of_.live().published(patience);
+}
 std::string named_control::missing_answer() const {
   return of_.impl_ ? of_.impl_->missing_answer() : "";
 }

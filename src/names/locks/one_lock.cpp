@@ -173,15 +173,22 @@ bool one_lock::take(mode as, limit patience) {
       return false;
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::removed) throw;
-      token_before_ = token();
-      forget_lock();
-      use(nullptr);
-      auto there = open_present_domain(*file_, how_long);
-      if (!there) return false;
-      file_ = std::move(there);
-      is_stale_ = false;
+      if (!move_to_present_domain(how_long)) return false;
     }
   }
+}
+
+// For a handle that does not hold, whose domain was removed. False if the name has no domain in
+// time.
+bool one_lock::move_to_present_domain(const time_limit& how_long) {
+  token_before_ = token();
+  forget_lock();
+  use(nullptr);
+  auto there = open_present_domain(*file_, how_long);
+  if (!there) return false;
+  file_ = std::move(there);
+  is_stale_ = false;
+  return true;
 }
 
 // Attaches the thread, and makes a handle of the lock that has our name now. False if there is no

@@ -135,6 +135,7 @@ class one_lock final : public handle {
   [[nodiscard]] bool take_across(mode as, limit patience);
   [[nodiscard]] bool acquire_slowly(mode as, limit patience);
   [[nodiscard]] bool start(const time_limit& how_long);
+  [[nodiscard]] bool move_to_present_domain(const time_limit& how_long);
   void forget_lock();
   void use(std::shared_ptr<attachment> made);
   [[nodiscard]] bool is_in_present_domain();

@@ -20,6 +20,11 @@ bool counts(domain_file& file, std::string_view lock, const stored_value& value)
   return found && numbers_of(file, *found).token == value.token && is_held_alone(file, *found);
 }
 
+published_value seen_by_users(stored_value found) {
+  if (found.token == 0) return {};
+  return {std::move(found.bytes), found.token, found.until};
+}
+
 }  // namespace
 
 bool one_lock::publish(const std::optional<std::string_view>& bytes, lasts until, limit patience) {
@@ -36,6 +41,9 @@ bool one_lock::publish(const std::optional<std::string_view>& bytes, lasts until
 }
 
 std::optional<published_value> one_lock::published(limit patience) {
+  const bool may_move = held_ == mode::none && (!me_ || me_->is_ours());
+  if (may_move && !file_->is_current() && !move_to_present_domain(limit_of_note(patience)))
+    return std::nullopt;
   std::optional<stored_value> found;
   if (file_->is_of_cluster()) {
     found = notes().value(limit_of_note(patience));
@@ -43,7 +51,7 @@ std::optional<published_value> one_lock::published(limit patience) {
   } else {
     found = value_here();
   }
-  return published_value{std::move(found->bytes), found->token};
+  return seen_by_users(*std::move(found));
 }
 
 // The value that this host's file has.
@@ -65,15 +73,18 @@ stored_value one_lock::value_here() {
 published_value one_lock::await_published(const published_value& seen, limit patience) {
   const std::uint64_t until_ns = shm::detail::ns_from_now(patience.nanoseconds());
   const time_limit how_long{until_ns, interrupt_ ? &interrupt_ : nullptr};
-  if (!me_) use(attach_thread(file_, how_long));
-  if (!me_) return seen;
-  if (!me_->is_ours()) wrong_thread();
   for (;;) {
     try {
+      if (!me_) use(attach_thread(file_, how_long));
+      if (!me_) return seen;
+      if (!me_->is_ours()) wrong_thread();
       if (auto other = await_other_value(seen, {until_ns})) return *std::move(other);
       if (now_ns() >= until_ns) return seen;
     } catch (const directory_is_busy&) {
       return seen;
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::removed || held_ != mode::none) throw;
+      if (!move_to_present_domain(how_long)) return seen;
     }
   }
 }
@@ -91,9 +102,7 @@ std::optional<published_value> one_lock::await_other_value(const published_value
   const rma::plain_cell serial{0, place_of_serial(block)};
   for (;;) {
     const rma::word number = words.read_number();
-    const stored_value now = value_here();
-    if (now.token != seen.token || now.bytes != seen.bytes)
-      return published_value{now.bytes, now.token};
+    if (published_value found = seen_by_users(value_here()); found != seen) return found;
     if (port.load(serial) != block.serial || port.is_over(until)) return std::nullopt;
     const rma::lifeline line{serial, block.serial, port.deaths(), false};
     static_cast<void>(port.await_until_or_death(
