@@ -94,6 +94,8 @@ class guarded_run {
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   void mark_consistent();
   void extend_to(pid_t process);
+  void publish_value();
+  void withdraw_value();
   [[nodiscard]] ending attend_command(deadline_watch* watch);
   [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* inheritors);
   [[nodiscard]] int hold_on();
@@ -392,7 +394,27 @@ void guarded_run::extend_to(pid_t process) {
   }
 }
 
+/// A leader whose value nobody can read still leads, so COMMAND begins all the same.
+void guarded_run::publish_value() {
+  constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
+  if (!what_.value) return;
+  named_control control(*held_);
+  if (!control.publish(*what_.value, lasts::with_hold, etcd_answers_within))
+    say(locks_text() + ": its value is not published: " + control.missing_answer());
+}
+
+/// Observers learn at once that nobody leads. Without an answer of etcd the agent withdraws the
+/// value, once the hold has ended.
+void guarded_run::withdraw_value() {
+  if (!what_.value || held_->is_lost()) return;
+  try {
+    held_->withdraw();
+  } catch (const domain_error&) {
+  }
+}
+
 ending guarded_run::attend_command(deadline_watch* watch) {
+  publish_value();
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
   const ending its =
@@ -456,6 +478,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
 /// meanwhile.
 int guarded_run::leave(int code) {
   if (held_ && held_->is_held()) {
+    withdraw_value();
     held_->release();
     events_.has_released();
   }

@@ -27,6 +27,7 @@ struct guarded_command {
   std::optional<std::chrono::nanoseconds> grace;
   std::optional<wall_seconds> period;  ///< the command runs once in each period of time
   bool leads = false;                  ///< to be said when the lock is held
+  std::optional<std::string> value;    ///< of a leader, for those who look for it (election.hpp)
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;

@@ -66,6 +66,12 @@ guarded_command guarded_from(const arguments& given) {
   what.in = *domain_name_from(given);
   if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
+  what.value = given.one("--value");
+  if (what.value && !what.leads)
+    throw refuse("--value", *what.value, "only with --leader, whose value it is");
+  if (what.value && what.value->size() > most_value_bytes)
+    throw refuse("--value", std::to_string(what.value->size()) + " bytes",
+                 "at most " + std::to_string(most_value_bytes));
   check_together(given, "--units", {"--shared", "--leader", "--every"});
   if (const auto text = given.one("--units"))
     what.units = static_cast<int>(whole_number("--units", *text, 1, most_units));
@@ -190,7 +196,8 @@ command run_command() {
            "With --leader the run is a candidate for NAME. It waits as long as it takes; when it "
            "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "
-           "again as a candidate.",
+           "again as a candidate. With --value it publishes VALUE while it leads, for 'lockflight "
+           "leader NAME' and for the elections of programs.",
            "With --every 1h, COMMAND runs at most once in each hour of the clock, whoever tries "
            "it: periods begin at full hours or days of UTC. The end of the period is noted before "
            "COMMAND starts, so that it counts as done also if COMMAND fails or is killed, and if the "
@@ -239,6 +246,10 @@ command run_command() {
             .what = "write what happens to the run as lines of JSON to this descriptor, which "
                     "COMMAND does not inherit, such as 3 with '3>events' in the shell"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
+           {.name = "--value",
+            .value = "VALUE",
+            .what = "with --leader: what 'lockflight leader NAME' prints while this run leads, such "
+                    "as an address"},
            {.name = "--every",
             .earlier = "--once-per",
             .value = "PERIOD",
@@ -318,7 +329,9 @@ command run_command() {
            {"lockflight run --every 1d report -- ./report.sh",
             "run the report once a day, however often this is tried"},
            {"lockflight run --domain etcd:jobs --leader scheduler -- ./scheduler",
-            "run the scheduler on one host of a cluster, and on another one if that fails"}},
+            "run the scheduler on one host of a cluster, and on another one if that fails"},
+           {"lockflight run --domain etcd:jobs --leader --value 10.0.0.5:80 web -- ./serve",
+            "lead, and let 'lockflight leader web etcd:jobs' say where"}},
       .exit_codes = {{0,
                       "and any other code: that of COMMAND; 128 + n if signal n ended it, unless "
                       "the run ends by it as well; with --every 0 also if COMMAND has run in "
