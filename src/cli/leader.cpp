@@ -32,8 +32,7 @@ class leader_printer {
       if (now) all.update({{"value", now.value}, {"term", now.term}});
       out_.line(json_text(std::move(all), indent));
     } else {
-      out_.line(now ? visible(now.value)
-                    : fmt::format("nobody leads {}", in_quotes(name_)));
+      out_.line(now ? visible(now.value) : fmt::format("nobody leads {}", in_quotes(name_)));
     }
     out_.finish();
   }
@@ -52,9 +51,8 @@ void watch(election& of, leader_printer& printer, limit patience) {
   leader last = of.leader_now();
   printer.print(last, in_one_line);
   while (now_ns() < until_ns) {
-    const leader next = of.await_change(last, patience.is_for_ever()
-                                                  ? patience
-                                                  : limit::of_ns(until_ns - now_ns()));
+    const leader next = of.await_change(
+        last, patience.is_for_ever() ? patience : limit::of_ns(until_ns - now_ns()));
     if (next == last) continue;
     printer.print(next, in_one_line);
     last = next;
@@ -78,8 +76,10 @@ int run_leader(const arguments& given, console& out) {
   leader now = observed.leader_now();
   if (!now && patience) now = observed.await_change(now, *patience);
   constexpr int indent = 2;
-  if (now || given.has("--json")) printer.print(now, indent);
-  if (!now) say(fmt::format("nobody leads {}", in_quotes(name)));
+  if (now || given.has("--json"))
+    printer.print(now, indent);
+  else
+    say(fmt::format("nobody leads {}", in_quotes(name)), "leader");
   return now ? 0 : nobody_leads;
 }
 
@@ -116,7 +116,8 @@ command leader_command() {
       .exit_codes = {{0, "somebody leads; with --watch: the time is over"},
                      {nobody_leads, "nobody leads, or nobody did in time"},
                      {2, "bad usage or input; one line on standard error says what is accepted"},
-                     {3, "the environment failed, such as an agent or an etcd that does not answer"}},
+                     {3,
+                      "the environment failed, such as an agent or an etcd that does not answer"}},
       .run = run_leader,
   };
 }

@@ -13,9 +13,10 @@ bool write_within(int to, std::string_view text, std::chrono::milliseconds withi
   return lockflight::write_within(to, text, within) == text.size();
 }
 
-void say(const std::string& line) {
+void say(const std::string& line, std::string_view command) {
   constexpr std::chrono::milliseconds for_a_reader{100};
-  write_within(STDERR_FILENO, "lockflight run: " + visible(line) + "\n", for_a_reader);
+  const std::string text = "lockflight " + std::string(command) + ": " + visible(line) + "\n";
+  write_within(STDERR_FILENO, text, for_a_reader);
 }
 
 }  // namespace lockflight::cli

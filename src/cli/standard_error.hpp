@@ -1,4 +1,4 @@
-// Messages of `lockflight run` on standard error and elsewhere. The run may hold the lock then, or
+// Messages of `lockflight run` and of other commands on standard error and elsewhere. The run may hold the lock then, or
 // its time may be over, so it waits for no reader: neither for that of a pipe that is full, nor for
 // a terminal that Ctrl-S has stopped.
 #pragma once
@@ -16,8 +16,8 @@ namespace lockflight::cli {
 /// was written. A reader that is gone sends this process no SIGPIPE.
 bool write_within(int to, std::string_view text, std::chrono::milliseconds within);
 
-/// Writes "lockflight run: LINE", without control characters. If nobody has made room for it after
-/// a tenth of a second, the line is lost.
-void say(const std::string& line);
+/// Writes "lockflight COMMAND: LINE", without control characters. If nobody has made room for it
+/// after a tenth of a second, the line is lost.
+void say(const std::string& line, std::string_view command = "run");
 
 }  // namespace lockflight::cli

@@ -14,6 +14,8 @@ struct stored_value {
   std::string bytes;
   std::uint64_t token = 0;  ///< of the hold in which it was published; 0: there is none
   lasts until = lasts::with_name;
+  /// In a cluster's domain: the agent has not stored yet what etcd has.
+  bool is_unknown = false;
 };
 
 [[nodiscard]] constexpr std::string_view text_of(lasts until) {

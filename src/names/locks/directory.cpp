@@ -95,7 +95,8 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   words_in_file(file, line).clear();
   if (is_semaphore(kind)) begin_semaphore_words(file, line, units_of_semaphore(canonical));
   // The block may have had the value of another name.
-  if (&kind == &value_kind()) value_words(file, blocks::describe(file, line)).write({});
+  if (&kind == &value_kind())
+    value_words(file, blocks::describe(file, line)).write({.bytes = "", .is_unknown = true});
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
   blocks::put(file, line, blocks::tokens_before_word,

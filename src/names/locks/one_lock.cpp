@@ -381,7 +381,8 @@ std::optional<std::uint64_t> one_lock::done_until(limit patience) {
 
 bool one_lock::set_done_until(std::uint64_t seconds, limit patience) {
   need_exclusive();
-  if (file_->is_of_cluster()) return notes().set_done_until(seconds, token(), limit_of_note(patience));
+  if (file_->is_of_cluster())
+    return notes().set_done_until(seconds, token(), limit_of_note(patience));
   detail::set_done_until(*file_, at_->found, seconds);
   return true;
 }

@@ -121,6 +121,7 @@ class one_lock final : public handle {
   [[nodiscard]] name_notes& notes();
   [[nodiscard]] time_limit limit_of_note(limit patience) const;
   [[nodiscard]] stored_value value_here();
+  [[nodiscard]] std::optional<stored_value> value_in(const found_lock& block);
   [[nodiscard]] std::optional<published_value> await_other_value(const published_value& seen,
                                                                  rma::deadline until);
   void check_ability(mode as, limit patience) const;

@@ -11,6 +11,8 @@ namespace {
 
 /// A waiter looks whether the holder of a value lives, once in that time.
 constexpr std::uint64_t examines_every_ns = 1'000'000'000;
+/// The pause between two questions to an agent that has not stored the value.
+constexpr std::uint64_t asks_again_after_ns = 100'000'000;
 
 /// True if the value counts: one that lasts with its hold needs the holder of that token. In a
 /// cluster's domain the agents withdraw it.
@@ -60,14 +62,18 @@ stored_value one_lock::value_here() {
   for (int i = 0; i < tries; ++i) {
     const auto block = find_value(*file_, name());
     if (!block) break;
-    const auto found = value_words(*file_, *block).read();
-    // If the value was forgotten meanwhile, the words may be another one's.
-    if (!found || serial_of(*file_, *block).load(std::memory_order_acquire) != block->serial)
-      continue;
-    if (counts(*file_, name(), *found)) return *found;
-    break;
+    if (auto found = value_in(*block)) return *std::move(found);
   }
   return {};
+}
+
+// Nothing if the block has become another one's.
+std::optional<stored_value> one_lock::value_in(const found_lock& block) {
+  auto found = value_words(*file_, block).read();
+  if (!found || serial_of(*file_, block).load(std::memory_order_acquire) != block.serial)
+    return std::nullopt;
+  if (!counts(*file_, name(), *found)) found = stored_value{};
+  return found;
 }
 
 published_value one_lock::await_published(const published_value& seen, limit patience) {
@@ -89,21 +95,30 @@ published_value one_lock::await_published(const published_value& seen, limit pat
   }
 }
 
-// Nothing if the time is over, or the words have moved.
+// Nothing if the time is over, or the words have moved: the agent of a cluster's domain forgets
+// those of names that its host does not use.
 std::optional<published_value> one_lock::await_other_value(const published_value& seen,
                                                            rma::deadline until) {
   domain_port& port = me_->port();
   const time_limit how_long{until.at, interrupt_ ? &interrupt_ : nullptr};
   const found_lock block = room_for_value(*me_, name(), 0, how_long);
   const value_words words(*file_, block);
-  if (file_->is_of_cluster() && words.read_number() <= 1 && !notes().observe(how_long))
-    return std::nullopt;
   const port_interrupt ends(port, interrupt_);
   const rma::plain_cell serial{0, place_of_serial(block)};
+  bool has_asked = false;
   for (;;) {
     const rma::word number = words.read_number();
-    if (published_value found = seen_by_users(value_here()); found != seen) return found;
-    if (port.load(serial) != block.serial || port.is_over(until)) return std::nullopt;
+    auto now = value_in(block);
+    if (!now) return std::nullopt;
+    if (file_->is_of_cluster() && now->is_unknown) {
+      // The agent may have had no room for the value.
+      if (has_asked && !how_long.sleep(asks_again_after_ns)) return std::nullopt;
+      has_asked = true;
+      if (!notes().observe(how_long)) return std::nullopt;
+      continue;
+    }
+    if (published_value found = seen_by_users(*std::move(now)); found != seen) return found;
+    if (port.is_over(until)) return std::nullopt;
     const rma::lifeline line{serial, block.serial, port.deaths(), false};
     static_cast<void>(port.await_until_or_death(
         words.number(), rma::differs_from(number),

@@ -16,8 +16,10 @@ constexpr std::string_view value_suffix = "\nv";
 
 // A place begins with the token, and with the length and the lifetime.
 constexpr std::uint32_t words_before_bytes = 2;
+constexpr word is_unknown = word{1} << 61;
 constexpr word has_value = word{1} << 62;
 constexpr word lasts_with_hold = word{1} << 63;
+constexpr word flags = is_unknown | has_value | lasts_with_hold;
 
 /// The bytes that the classes of blocks have room for. Few sizes are few classes.
 constexpr std::array<std::size_t, 3> sizes{1'008, 16'368, 65'520};
@@ -122,7 +124,7 @@ std::optional<stored_value> value_words::read() const {
     stored_value found;
     found.token = file_.word(at).load(std::memory_order_relaxed);
     const word head = file_.word(at + 1).load(std::memory_order_relaxed);
-    const std::size_t length = head & ~(has_value | lasts_with_hold);
+    const std::size_t length = head & ~flags;
     if (length > capacity()) return std::nullopt;
     found.until = (head & lasts_with_hold) != 0 ? lasts::with_hold : lasts::with_name;
     found.bytes.resize(length);
@@ -136,6 +138,7 @@ std::optional<stored_value> value_words::read() const {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (file_.word(first_).load(std::memory_order_relaxed) != before) continue;
     if ((head & has_value) == 0) found = {};
+    found.is_unknown = (head & is_unknown) != 0;
     return found;
   }
   return std::nullopt;
@@ -148,7 +151,7 @@ void value_words::write(const stored_value& what) const {
   // that it does not take the place for that of the publication before the last.
   std::atomic_thread_fence(std::memory_order_release);
   file_.word(at).store(what.token, std::memory_order_relaxed);
-  const word head = (what.token != 0 ? has_value : 0) |
+  const word head = (what.is_unknown ? is_unknown : 0) | (what.token != 0 ? has_value : 0) |
                     (what.until == lasts::with_hold ? lasts_with_hold : 0) | what.bytes.size();
   file_.word(at + 1).store(head, std::memory_order_relaxed);
   for (std::size_t done = 0; done < what.bytes.size(); done += sizeof(word)) {
