@@ -44,6 +44,7 @@ constexpr std::array commands{
     entry{{"run", "run a command while a named lock is held, as flock(1) does"}, run_command},
     entry{{"who", "show who holds a named lock and who waits for it"}, who_command},
     entry{{"leader", "show who leads an election, and each change of that"}, leader_command},
+    entry{{"done", "show until when work is done, and how it has ended"}, done_command},
     entry{{"top", "watch who holds and who waits in a domain"}, top_command},
     entry{tool::agent_listing, tool::agent_command},
     entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},

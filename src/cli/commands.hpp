@@ -16,6 +16,7 @@ using namespace tool;
 [[nodiscard]] command run_command();
 [[nodiscard]] command who_command();
 [[nodiscard]] command leader_command();
+[[nodiscard]] command done_command();
 [[nodiscard]] command top_command();
 [[nodiscard]] command domain_command();
 [[nodiscard]] command locks_command();

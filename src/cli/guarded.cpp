@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <ctime>
 #include <iterator>
@@ -20,6 +21,7 @@
 #include "cli/named.hpp"
 #include "cli/period_note.hpp"
 #include "cli/run_events.hpp"
+#include "cli/run_result.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
 #include "cli/time_left.hpp"
@@ -42,8 +44,11 @@ named_handle handle_for(const domain& in, const guarded_command& what) {
   return {in, what.names.front()};
 }
 
+/// The longest pause before COMMAND runs again.
+constexpr std::chrono::nanoseconds longest_backoff = std::chrono::minutes(10);
+
 /// How a wait ended.
-enum class outcome { has_lock, conflict, interrupted, done };
+enum class outcome { has_lock, conflict, interrupted, done, followed };
 
 /// The outcome of a run whose note of --every gave that answer.
 outcome outcome_of(period_note::answer what) {
@@ -89,6 +94,10 @@ class guarded_run {
   [[nodiscard]] std::optional<outcome> write_note();
   [[nodiscard]] std::optional<outcome> choose_period();
   void take_note_back();
+  [[nodiscard]] outcome look_at_others();
+  void note_start();
+  void keep_result(const ending& its);
+  [[nodiscard]] bool waits_to_retry(std::chrono::nanoseconds pause, const deadline_watch* watch);
   void say_why_it_does_not_run(outcome how);
   void say_conflict();
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
@@ -117,6 +126,10 @@ class guarded_run {
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
   std::optional<period_note> note_;  // with --every
+  std::uint64_t seen_token_ = 0;     // of the result that was there when this run came
+  bool has_seen_ = false;
+  std::optional<run_result> followed_;  // the result with which this run ends
+  run_result own_;
 };
 
 std::string guarded_run::locks_text() const {
@@ -153,10 +166,9 @@ std::string program_of(std::vector<std::string> words) {
 std::optional<outcome> guarded_run::ask_once() {
   try {
     // A run that comes while the work of its period is being done does not wait for its end.
-    outcome how = read_note();
-    if (how != outcome::has_lock) return how;
+    if (const outcome how = look_at_others(); how != outcome::has_lock) return how;
     if (const auto had = acquire_once(); had != outcome::has_lock) return had;
-    return read_note();
+    return look_at_others();
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
@@ -286,6 +298,66 @@ void guarded_run::take_note_back() {
         "be taken back");
 }
 
+// ---- results ----
+
+/// The outcome if others have done the work; else `has_lock`. With --follow it is that of a run
+/// that has ended since this one came, or has done the work of the period.
+outcome guarded_run::look_at_others() {
+  const outcome how = read_note();
+  if (!what_.follows || (how != outcome::has_lock && how != outcome::done)) return how;
+  auto last = last_result(*held_, left_.now());
+  const std::uint64_t token = last ? last->token : 0;
+  if (!std::exchange(has_seen_, true)) seen_token_ = token;
+  if (!last || (token == seen_token_ && how != outcome::done)) return how;
+  followed_ = std::move(last);
+  return outcome::followed;
+}
+
+void guarded_run::note_start() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  own_ = {.began = seconds_of_wall_clock(),
+          .host = host.data(),
+          .command = program_of({what_.words.begin(), std::prev(what_.words.end())})};
+}
+
+/// With --every or --follow: keeps how COMMAND has ended, and with --success notes the period. A
+/// COMMAND that somebody has ended says nothing about the work.
+void guarded_run::keep_result(const ending& its) {
+  const bool is_kept = what_.period || what_.follows;
+  if (!is_kept || !its.ran || its.signal_number != 0 || its.first_to_run != 0) return;
+  if (held_->is_lost()) return;
+  own_.code = its.code;
+  own_.ended = seconds_of_wall_clock();
+  constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
+  named_control(*held_).interrupt_with(nullptr);
+  try {
+    const bool is_noted = !what_.notes_success || its.code != 0 ||
+                          note_->write_after_success(*held_, etcd_answers_within);
+    if (!is_noted)
+      say(locks_text() + ": COMMAND has succeeded, but its period may not count as done: " +
+          named_control(*held_).missing_answer());
+    if (!publish_result(*held_, own_, etcd_answers_within))
+      say(locks_text() + ": the result is not kept: " + named_control(*held_).missing_answer());
+  } catch (const domain_error& e) {  // a later holder has noted another one, or the file is full
+    say(locks_text() + ": the result is not kept: " + e.what());
+  }
+}
+
+/// With --retries: false if a signal, or the loss of the lock, ends the pause. Signals are blocked.
+bool guarded_run::waits_to_retry(std::chrono::nanoseconds pause, const deadline_watch* watch) {
+  constexpr std::uint64_t slice = 200'000'000;  // after which the loss of the lock is looked for
+  const std::uint64_t until = now_ns() + static_cast<std::uint64_t>(pause.count());
+  events_.command_runs_again(pause);
+  for (std::uint64_t now = now_ns(); now < until; now = now_ns()) {
+    if (signals_.pending() != 0) return false;
+    if (watch != nullptr && held_->valid_for() <= grace()) return false;
+    const timespec at_most{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(until - now, slice))};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &at_most, nullptr);
+  }
+  return true;
+}
+
 // ---- when it gives up ----
 
 void guarded_run::say_why_it_does_not_run(outcome how) {
@@ -294,6 +366,9 @@ void guarded_run::say_why_it_does_not_run(outcome how) {
     say(locks_text() + " is done until " + utc_text(note_->done_until()) +
         ", so COMMAND is not run" +
         (note_->is_after_present_period() ? "; that is after the present period of --every" : ""));
+  } else if (how == outcome::followed) {
+    events_.follows(*followed_);
+    say(locks_text() + ": " + text_of(*followed_) + ", so COMMAND is not run");
   } else if (how == outcome::conflict) {
     say_conflict();
   } else {
@@ -417,11 +492,21 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   publish_value();
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
-  const ending its =
-      attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, inheritors_);
-  if (!its.ran) take_note_back();
-  events_.command_has_ended(its);
-  return its;
+  note_start();
+  auto pause = what_.backoff;
+  for (int tries = 0;; ++tries) {
+    const ending its =
+        attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, inheritors_);
+    if (!its.ran) take_note_back();
+    events_.command_has_ended(its);
+    const bool has_failed = its.ran && its.code != 0 && its.first_to_run == 0;
+    const bool is_lost = watch != nullptr && (watch->has_acted() || held_->is_lost());
+    if (!has_failed || is_lost || tries == what_.retries || !waits_to_retry(pause, watch)) {
+      keep_result(its);
+      return its;
+    }
+    pause = std::min(2 * pause, longest_backoff);
+  }
 }
 
 /// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
@@ -499,7 +584,7 @@ int guarded_run::run() {
     events_.has_lock(*held_);
     if (const auto code = repair_after_death(watches)) return *code;
     set_environment(*in_, *held_, held_since_ns_);
-    const auto chosen = choose_period();
+    const auto chosen = what_.notes_success ? outcome::has_lock : choose_period();
     if (chosen == outcome::has_lock) return conclude(attend_command(watches), watches);
     if (chosen) return give_up(*chosen);
     events_.has_lost_lock();
@@ -511,6 +596,7 @@ int guarded_run::run() {
 int guarded_run::give_up(outcome how) {
   say_why_it_does_not_run(how);
   take_note_back();
+  if (how == outcome::followed) return leave(followed_->code);
   return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
 }
 

@@ -26,8 +26,12 @@ struct guarded_command {
   /// In a cluster: the time between SIGTERM and the deadline. None: a 25th of the time to live.
   std::optional<std::chrono::nanoseconds> grace;
   std::optional<wall_seconds> period;  ///< the command runs once in each period of time
-  bool leads = false;                  ///< to be said when the lock is held
-  std::optional<std::string> value;    ///< of a leader, for those who look for it (election.hpp)
+  bool notes_success = false;          ///< a period is done when COMMAND has ended with 0
+  int retries = 0;                     ///< how often COMMAND runs again after a failure
+  std::chrono::nanoseconds backoff{1'000'000'000};  ///< before the first of them; it doubles
+  bool follows = false;                             ///< ends as the run that it has waited for
+  bool leads = false;                               ///< to be said when the lock is held
+  std::optional<std::string> value;  ///< of a leader, for those who look for it (election.hpp)
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;

@@ -3,7 +3,8 @@
 //
 // Invariant of the run: the holder of the lock writes the note before the command starts, and takes
 // it back only if the command has not begun. So a command runs at most once in a period, also if
-// its run is killed.
+// its run is killed. With --success the holder writes the note when the command has succeeded. So
+// at most one command succeeds in a period, and one at a time runs.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,11 @@ class period_note {
   [[nodiscard]] answer read(named_handle& of, limit patience);
   /// Notes the present period for the holder, unless it is done.
   [[nodiscard]] answer write(named_handle& of, limit patience);
+  /// Notes, for the holder, the period in which read() found the work open. False if etcd has not
+  /// answered in time.
+  [[nodiscard]] bool write_after_success(named_handle& of, limit patience) {
+    return named_control(of).set_done_until(period_end_, patience);
+  }
   /// False if the period that was noted was over when etcd had answered.
   [[nodiscard]] bool is_of_present_period() const {
     return end_of_present_period(length_) == period_end_;

@@ -46,10 +46,14 @@ wall_seconds length_of_time(const std::string& argument, const std::string& text
                      "most 3660d");
 }
 
-wall_seconds end_of_present_period(wall_seconds length) {
+wall_seconds seconds_of_wall_clock() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  return (static_cast<wall_seconds>(now.tv_sec) / length + 1) * length;
+  return static_cast<wall_seconds>(now.tv_sec);
+}
+
+wall_seconds end_of_present_period(wall_seconds length) {
+  return (seconds_of_wall_clock() / length + 1) * length;
 }
 
 std::string utc_text(wall_seconds at) {

@@ -12,6 +12,7 @@ using wall_seconds = std::uint64_t;
 
 /// "90s", "30m", "1h", "1d" as seconds. Throws usage_error.
 [[nodiscard]] wall_seconds length_of_time(const std::string& argument, const std::string& text);
+[[nodiscard]] wall_seconds seconds_of_wall_clock();
 /// The end of the period in which we are. Periods are aligned to the beginning of 1970.
 [[nodiscard]] wall_seconds end_of_present_period(wall_seconds length);
 /// "2026-11-27 11:00:00 UTC".

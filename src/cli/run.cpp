@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
+constexpr std::uint64_t most_retries = 1'000'000;
 
 // The meaning of options of flock(1) that a run does not need.
 constexpr const char* holds_alone = "nothing, since a run without --shared holds the lock alone";
@@ -45,7 +46,7 @@ std::vector<std::string> names_from(const arguments& given) {
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     throw refuse("NAME", *twice, "each name once");
-  for (const char* const option : {"--units", "--leader", "--every"})
+  for (const char* const option : {"--units", "--leader", "--every", "--follow"})
     if (names.size() > 1 && given.has(option))
       throw refuse(given, option, "only with one NAME, not with " + joined(names, " and "));
   return names;
@@ -58,6 +59,23 @@ void read_on_owner_died(const std::string& text, guarded_command& what) {
   what.repair = text;
   if (what.on_owner_died == repair && what.held == mode::shared)
     throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
+}
+
+/// What follows a failure of COMMAND, and what a run does whose work another one does.
+void read_retries(const arguments& given, guarded_command& what) {
+  what.notes_success = given.has("--success");
+  if (what.notes_success && !what.period)
+    throw refuse(given, "--success", "only with --every, whose periods it is about");
+  if (const auto text = given.one("--retries"))
+    what.retries = static_cast<int>(whole_number("--retries", *text, 0, most_retries));
+  if (const auto text = given.one("--backoff")) {
+    if (what.retries == 0)
+      throw refuse("--backoff", *text, "only with --retries, whose pauses it is about");
+    what.backoff = std::chrono::seconds(length_of_time("--backoff", *text));
+  }
+  check_together(given, "--retries", {"--leader", "--inherit"});
+  what.follows = given.has("--follow");
+  check_together(given, "--follow", {"--shared", "--leader", "--units", "--nonblock", "--inherit"});
 }
 
 guarded_command guarded_from(const arguments& given) {
@@ -79,6 +97,7 @@ guarded_command guarded_from(const arguments& given) {
                  {"--shared", "--timeout", "--nonblock", "--every", "--conflict-exit-code"});
   check_together(given, "--every", {"--shared"});
   if (const auto text = given.one("--every")) what.period = length_of_time("--every", *text);
+  read_retries(given, what);
   if (const auto text = given.one("--json")) what.events = events_descriptor("--json", *text);
   what.inherits = given.has("--inherit");
   if (what.inherits && what.in.name.starts_with("etcd:"))
@@ -206,6 +225,17 @@ command run_command() {
            "forget the note. In a cluster the note is in etcd. While etcd does not answer the run "
            "waits, as for the lock; if it gives up while it writes the note, the period may count "
            "as done.",
+           "With --success as well, the end of the period is noted when COMMAND has ended with 0: "
+           "at most one COMMAND succeeds in a period, one runs at a time, and if it fails or is "
+           "killed the next run tries again. COMMAND then belongs to the period in which it began.",
+           "With --retries N, a COMMAND that fails runs again while the lock is held, up to N "
+           "times, after --backoff, which doubles each time. A signal that ends the run, or the "
+           "loss of the lock, ends this.",
+           "With --follow, a run that finds another one at work waits for its end and exits with "
+           "its exit code, so that work that many ask for at once is done once. With --every it "
+           "exits with the code of the COMMAND that has done the work of this period. If the other "
+           "run is killed or interrupted, this one works itself. The other run has --follow or "
+           "--every, too, since only such runs keep their result ('lockflight done' shows it).",
            "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
            "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
@@ -213,7 +243,8 @@ command run_command() {
            "the \"missing_answer\" of a cluster's etcd; \"acquired\" has "
            "\"tokens\", \"owner_died\", and with --units a \"unit\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --every, has \"until\", seconds "
-           "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
+           "since 1970; \"follows\", of --follow, has fields as \"last\" of 'lockflight done "
+           "--json'; \"retry\" is \"after\" so many seconds; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
            "more. A line that nobody reads within a tenth of a second is lost, with all after "
            "it.",
            json_of_bytes},
@@ -248,13 +279,27 @@ command run_command() {
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
            {.name = "--value",
             .value = "VALUE",
-            .what = "with --leader: what 'lockflight leader NAME' prints while this run leads, such "
-                    "as an address"},
+            .what =
+                "with --leader: what 'lockflight leader NAME' prints while this run leads, such "
+                "as an address"},
            {.name = "--every",
             .earlier = "--once-per",
             .value = "PERIOD",
             .what = "run COMMAND at most once in each period of time, such as 90s, 30m, 1h or 1d "
                     "(--once-per in earlier versions)"},
+           {.name = "--success",
+            .what = "with --every: the period is done when COMMAND has ended with 0, and the next "
+                    "run tries again if it has failed"},
+           {.name = "--retries",
+            .value = "N",
+            .what = "if COMMAND fails, run it again, up to N times, while the lock is held"},
+           {.name = "--backoff",
+            .value = "TIME",
+            .what = "with --retries: the pause before COMMAND runs again, which doubles each time, "
+                    "up to 10 minutes (default: 1s)"},
+           {.name = "--follow",
+            .what = "if another run works when this one comes, wait for its end, and exit with its "
+                    "exit code instead of running COMMAND"},
            {.name = "--at-least",
             .value = "TIME",
             .what = "hold the lock so long from the moment it is there, also if COMMAND is "
@@ -328,6 +373,10 @@ command run_command() {
             "use a lock of all users of the group staff"},
            {"lockflight run --every 1d report -- ./report.sh",
             "run the report once a day, however often this is tried"},
+           {"lockflight run --every 1d --success --retries 3 --backoff 1m report -- ./report.sh",
+            "the same, until it succeeds: four tries now, and again whenever this is called"},
+           {"lockflight run --follow cache -- ./rebuild-cache",
+            "rebuild the cache once, however many ask for it at the same time"},
            {"lockflight run --domain etcd:jobs --leader scheduler -- ./scheduler",
             "run the scheduler on one host of a cluster, and on another one if that fails"},
            {"lockflight run --domain etcd:jobs --leader --value 10.0.0.5:80 web -- ./serve",

@@ -67,6 +67,15 @@ void run_events::is_done_until(wall_seconds moment) {
   if (is_wanted()) write("done", {{"until", moment}});
 }
 
+void run_events::follows(const run_result& of) {
+  if (is_wanted()) write("follows", json_of(of));
+}
+
+void run_events::command_runs_again(std::chrono::nanoseconds after) {
+  if (is_wanted())
+    write("retry", {{"after", json_seconds(static_cast<std::uint64_t>(after.count()))}});
+}
+
 void run_events::was_interrupted(int signal_number) {
   if (is_wanted()) write("interrupted", {{"signal", signal_number}});
 }

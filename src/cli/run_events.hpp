@@ -14,6 +14,7 @@
 
 #include "cli/attended.hpp"
 #include "cli/periods.hpp"
+#include "cli/run_result.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
@@ -31,10 +32,12 @@ class run_events {
   void has_lock(const named_handle& held);
   void was_not_free(const obstacle& what);
   void is_done_until(wall_seconds moment);
+  void follows(const run_result& of);
   /// Called if that signal has ended the wait, or with 0 if the process that the caller started is
   /// gone.
   void was_interrupted(int signal_number);
   void command_has_ended(const ending& its);
+  void command_runs_again(std::chrono::nanoseconds after);
   void has_lost_lock();
   void has_released();
   /// Called when the descriptor is about to be closed.

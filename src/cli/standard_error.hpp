@@ -1,6 +1,6 @@
-// Messages of `lockflight run` and of other commands on standard error and elsewhere. The run may hold the lock then, or
-// its time may be over, so it waits for no reader: neither for that of a pipe that is full, nor for
-// a terminal that Ctrl-S has stopped.
+// Messages of `lockflight run` and of other commands on standard error and elsewhere. The run may
+// hold the lock then, or its time may be over, so it waits for no reader: neither for that of a
+// pipe that is full, nor for a terminal that Ctrl-S has stopped.
 #pragma once
 
 #include <chrono>

@@ -1,0 +1,34 @@
+// The result of the last COMMAND of a name: a value that the run publishes (named_handle::publish),
+// as JSON, so that other runs can end with it (`lockflight run --follow`), and people can see it
+// (`lockflight done`).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/periods.hpp"
+#include "lockflight/named_control.hpp"
+
+namespace lockflight::cli {
+
+struct run_result {
+  int code = 0;              ///< the exit code of COMMAND, or 128 + n after signal n
+  wall_seconds began = 0;    ///< when COMMAND began
+  wall_seconds ended = 0;    ///< and when it ended
+  std::string host = "";     ///< of the run
+  std::string command = "";  ///< the name of its program
+  std::uint64_t token = 0;   ///< of the hold
+};
+
+/// The result that is published under the name of the handle; nothing if there is none, or if etcd
+/// has not answered in time. Throws domain_error.
+[[nodiscard]] std::optional<run_result> last_result(named_handle& of, limit patience);
+/// Publishes it, for the holder. False if etcd has not answered in time.
+[[nodiscard]] bool publish_result(named_handle& of, const run_result& what, limit patience);
+/// The same as people and programs read it.
+[[nodiscard]] nlohmann::ordered_json json_of(const run_result& what);
+/// "ended with 3 at 2026-11-27 11:00:00 UTC on h1".
+[[nodiscard]] std::string text_of(const run_result& what);
+
+}  // namespace lockflight::cli
