@@ -41,6 +41,20 @@ struct leader {
   bool operator==(const leader&) const = default;
 };
 
+namespace detail {
+/// A candidate's memory of the one that a leader has preferred when it stepped down.
+class preference {
+ public:
+  /// For the holder of the role: true if it is to make way for another candidate. In a cluster's
+  /// domain this is a read of etcd, as named_handle::published().
+  [[nodiscard]] bool makes_way(const named_handle& role, std::string_view own_value);
+
+ private:
+  published_value last_;
+  std::chrono::steady_clock::time_point since_;
+};
+}  // namespace detail
+
 /// A candidate, or an observer. The calls that make a leader and end it belong to one thread, as
 /// those of a named_handle; leader_now() and await_change() belong to one thread, which may be
 /// another one. All throw domain_error as the calls of named_handle do.
@@ -92,13 +106,10 @@ class election {
   [[nodiscard]] named_handle& observer() { return observer_; }
 
  private:
-  [[nodiscard]] bool makes_way(std::chrono::steady_clock::time_point now);
-
   named_handle role_;
   named_handle observer_;
   std::string value_;
-  published_value preference_;  // of a leader that has stepped down for another candidate
-  std::chrono::steady_clock::time_point preferred_since_;
+  detail::preference preference_;
 };
 
 }  // namespace lockflight

@@ -9,6 +9,7 @@
 
 #include "errors.hpp"
 #include "handle_object.hpp"
+#include "values.hpp"
 
 namespace nb = nanobind;
 
@@ -220,6 +221,7 @@ void add_handle(nb::module_& to) {
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
+  nb::class_<lockflight::detail::preference>(to, "Preference").def(nb::init<>());
   nb::class_<handle_object>(to, "Handle", nb::type_slots(slots))
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
@@ -248,6 +250,15 @@ void add_handle(nb::module_& to) {
       .def("_leave", [](const handle_object& self,
                         bool shared) { self.leave(shared ? mode::shared : mode::none); })
       .def("_abandon", &handle_object::abandon)
+      // For elections, and for work that is done once.
+      .def("_publish", &publish)
+      .def("_withdraw", &withdraw)
+      .def("_published", &published)
+      .def("_await_published", &await_published, nb::arg(), nb::arg().none())
+      .def("_await_published_unless", &await_published_unless)
+      .def("_makes_way", &makes_way)
+      .def("_done_until", &done_until)
+      .def("_set_done_until", &set_done_until)
       .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")
       .def_prop_ro(
           "lost", &handle_object::lost,

@@ -175,29 +175,21 @@ const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, 
   return nullptr;
 }
 
-/// Makes a cancellation end the waits of this thread.
-class cancellable {
- public:
-  cancellable(cancellation& by, const std::vector<part>& parts) : by_(by) {
-    std::vector<named_handle*> handles;
-    for (const part& each : parts) handles.push_back(my_entry(each.of).handle.get());
-    by_.set_waiting([handles] {
-      for (named_handle* each : handles) named_control(*each).ask_now();
-    });
-    ends_acquire = &by_;
-  }
-  cancellable(const cancellable&) = delete;
-  cancellable& operator=(const cancellable&) = delete;
-  ~cancellable() {
-    ends_acquire = nullptr;
-    by_.set_waiting(nullptr);
-  }
-
- private:
-  cancellation& by_;
-};
-
 }  // namespace
+
+cancellable::cancellable(cancellation& by, const std::vector<part>& parts) : by_(by) {
+  std::vector<named_handle*> handles;
+  for (const part& each : parts) handles.push_back(my_entry(each.of).handle.get());
+  by_.set_waiting([handles] {
+    for (named_handle* each : handles) named_control(*each).ask_now();
+  });
+  ends_acquire = &by_;
+}
+
+cancellable::~cancellable() {
+  ends_acquire = nullptr;
+  by_.set_waiting(nullptr);
+}
 
 handle_object::handle_object(recipe made) {
   parts_.push_back({.of = std::make_shared<const recipe>(std::move(made))});

@@ -23,6 +23,18 @@ struct part {
   mode as = mode::exclusive;
 };
 
+/// Makes a cancellation end the waits of this thread for these locks.
+class cancellable {
+ public:
+  cancellable(cancellation& by, const std::vector<part>& parts);
+  ~cancellable();
+  cancellable(const cancellable&) = delete;
+  cancellable& operator=(const cancellable&) = delete;
+
+ private:
+  cancellation& by_;
+};
+
 class handle_object {
  public:
   /// Of one lock. What is wrong with its name or its kind is said now.

@@ -69,6 +69,21 @@ coroutine: "Coroutine[Any, Any, str]" = wait(1)
 function: "Callable[[float], Coroutine[Any, Any, str]]" = wait
 asyncio.run(coroutine)
 
+election = lockflight.Election("leader", value="here")
+with election as leads:
+    assert_type(leads, lockflight.Election)
+    assert_type(leads.leader(), Optional[lockflight.Leader])
+for leader in election.observe():
+    assert_type(leader, Optional[lockflight.Leader])
+
+
+@lockflight.once("work", per="1h")
+def work(size: int) -> str:
+    return str(size)
+
+
+assert_type(work(3), str)
+
 Mutex()  # wrong
 Mutex(1)  # wrong
 Mutex("a", kinds="flight")  # wrong
@@ -82,3 +97,6 @@ half("three")  # wrong
 held.no_such_thing()  # wrong
 lockflight.all_of(3)  # wrong
 text: str = mutex.acquire()  # wrong
+work("3")  # wrong
+lockflight.once(3)  # wrong
+lockflight.Election("a", "d", "value")  # wrong

@@ -47,7 +47,7 @@ bool election::campaign(limit patience) {
   if (role_.is_held() && !is_leader()) step_down();
   for (;;) {
     if (!role_.acquire(mode::exclusive, left())) return false;
-    if (!makes_way(clock::now())) break;
+    if (!preference_.makes_way(role_, value_)) break;
     role_.release();
     if (patience.is_attempt() || now_ns() >= until_ns) return false;
     std::this_thread::sleep_for(asks_again_after);
@@ -65,12 +65,11 @@ bool election::campaign(limit patience) {
   }
 }
 
-/// For the holder of the role: true if another candidate is to have it.
-bool election::makes_way(clock::time_point now) {
-  const published_value last = role_.published();
-  if (last.token == 0 || last.until != lasts::with_name || last.bytes == value_) return false;
-  if (last != std::exchange(preference_, last)) preferred_since_ = now;
-  return now - preferred_since_ < preference_lasts;
+bool detail::preference::makes_way(const named_handle& role, std::string_view own_value) {
+  const published_value now = role.published();
+  if (now.token == 0 || now.until != lasts::with_name || now.bytes == own_value) return false;
+  if (now != std::exchange(last_, now)) since_ = clock::now();
+  return clock::now() - since_ < preference_lasts;
 }
 
 void election::step_down() {

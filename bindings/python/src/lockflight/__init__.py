@@ -15,7 +15,9 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 from ._communicator import Communicator
 from ._core import DomainError, LockLost, OwnerDied
 from ._domains import Domain, DomainOver, LockState, LockUse, LockUser, LockUsers, Participant
+from ._elections import Election, Leader, Observation
 from ._locks import Mutex, Semaphore, SharedMutex, all_of
+from ._once import ResultNotKept, once
 from ._way import AllOf, NotAcquired
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "Domain",
     "DomainError",
     "DomainOver",
+    "Election",
+    "Leader",
     "LockLost",
     "LockState",
     "LockUse",
@@ -31,11 +35,14 @@ __all__ = [
     "LockUsers",
     "Mutex",
     "NotAcquired",
+    "Observation",
     "OwnerDied",
     "Participant",
+    "ResultNotKept",
     "Semaphore",
     "SharedMutex",
     "all_of",
+    "once",
 ]
 __version__ = "0.1.0"
 
