@@ -1,6 +1,6 @@
 // The functions of lockflight.h for domains and named locks. A lock, several locks and a semaphore
 // are one kind of handle; the functions of semaphores are those of locks by other names.
-#include "lockflight/domain.hpp"
+#include "bindings/c/domain.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -17,62 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.hpp"
-#include "bindings/c/error.hpp"
 #include "lockflight/named_control.hpp"
-
-struct lockflight_domain {
-  lockflight::domain it;
-};
-
-namespace lockflight::capi {
-/// A function that is called when a hold is lost.
-class at_loss {
- public:
-  void call(const std::stop_token& loss, std::function<void()> function) {
-    end();
-    set_by_ = getpid();
-    it_ = std::make_unique<callback>(loss, std::move(function));
-  }
-  /// If the function runs now, waits for its end. A child leaves its parent's as it is: the parent
-  /// may have forked while the function ran, which does not end in the child.
-  void end() {
-    if (it_ != nullptr && set_by_ != getpid()) static_cast<void>(it_.release());
-    it_.reset();
-  }
-  at_loss() = default;
-  at_loss(const at_loss&) = delete;
-  at_loss& operator=(const at_loss&) = delete;
-  ~at_loss() { end(); }
-
- private:
-  using callback = std::stop_callback<std::function<void()>>;
-  pid_t set_by_ = 0;
-  std::unique_ptr<callback> it_;
-};
-
-struct named {
-  named(domain where, named_handle made) : in(std::move(where)), it(std::move(made)) {}
-  domain in;
-  named_handle it;
-  descriptor loss;  // none until it is asked for
-  at_loss makes_readable;
-  at_loss calls;
-};
-}  // namespace lockflight::capi
-
-struct lockflight_named : lockflight::capi::named {
-  using named::named;
-};
-struct lockflight_semaphore : lockflight::capi::named {
-  using named::named;
-};
 
 namespace lockflight::capi {
 namespace {
-
-static_assert(LOCKFLIGHT_SHARED == static_cast<int>(mode::shared) &&
-              LOCKFLIGHT_EXCLUSIVE == static_cast<int>(mode::exclusive));
 
 lockflight_code code_of(domain_error::reason why) {
   using reason = domain_error::reason;
@@ -101,8 +49,9 @@ lockflight_code code_of(domain_error::reason why) {
   return LOCKFLIGHT_INTERNAL;
 }
 
-/// The code of the exception that is handled now, which may be a domain_error.
-[[gnu::cold]] int code_of_domain_exception() noexcept {
+}  // namespace
+
+int code_of_domain_exception() noexcept {
   try {
     throw;
   } catch (const domain_error& e) {
@@ -112,15 +61,72 @@ lockflight_code code_of(domain_error::reason why) {
   }
 }
 
-/// guarded(), for calls that throw domain_error.
-template <class Call>
-[[gnu::always_inline]] inline int guarded_domain(Call call) noexcept {
-  try {
-    return call();
-  } catch (...) {
-    return code_of_domain_exception();
-  }
+// ---- losses ----
+
+void at_loss::call(const std::stop_token& loss, std::function<void()> function) {
+  end();
+  set_by_ = getpid();
+  it_ = std::make_unique<callback>(loss, std::move(function));
 }
+
+void at_loss::end() {
+  if (it_ != nullptr && set_by_ != getpid()) static_cast<void>(it_.release());
+  it_.reset();
+}
+
+int loss_reports::descriptor_for(const std::stop_token& loss, const std::string& whose) {
+  if (!readable_) readable_ = descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!readable_)
+    throw refusal(LOCKFLIGHT_UNAVAILABLE, "a descriptor for the loss of " + whose + ": " +
+                                              std::generic_category().message(errno));
+  end_descriptor();
+  makes_readable_.call(loss, [fd = readable_.get()] {
+    const std::uint64_t one = 1;
+    static_cast<void>(write(fd, &one, sizeof one));
+  });
+  return readable_.get();
+}
+
+void loss_reports::call(const std::stop_token& loss, void (*function)(void*), void* with) {
+  calls_.end();
+  if (function != nullptr) calls_.call(loss, [=] { function(with); });
+}
+
+void loss_reports::end_descriptor() {
+  makes_readable_.end();
+  std::uint64_t unread = 0;
+  static_cast<void>(read(readable_.get(), &unread, sizeof unread));
+}
+
+std::uint64_t nanoseconds_from(std::chrono::nanoseconds left) {
+  return left == std::chrono::nanoseconds::max() ? UINT64_MAX
+                                                 : static_cast<std::uint64_t>(left.count());
+}
+
+}  // namespace lockflight::capi
+
+namespace lockflight::capi {
+
+struct named {
+  named(domain where, named_handle made) : in(std::move(where)), it(std::move(made)) {}
+  domain in;
+  named_handle it;
+  loss_reports losses;
+};
+}  // namespace lockflight::capi
+
+struct lockflight_named : lockflight::capi::named {
+  using named::named;
+};
+struct lockflight_semaphore : lockflight::capi::named {
+  using named::named;
+};
+
+namespace lockflight::capi {
+namespace {
+
+static_assert(LOCKFLIGHT_SHARED == static_cast<int>(mode::shared) &&
+              LOCKFLIGHT_EXCLUSIVE == static_cast<int>(mode::exclusive));
 
 /// The names of a type of handles in messages.
 struct handle_type {
@@ -144,6 +150,7 @@ argument given(const lockflight_semaphore* semaphore) { return {semaphore, &a_se
 const named& live(argument from) { return need(from.it, from.type->name, from.type->accepted); }
 // The caller had a pointer to what is not const where the function changes the handle.
 named_handle& changeable(argument from) { return const_cast<named&>(live(from)).it; }
+loss_reports& losses_of(argument from) { return const_cast<named&>(live(from)).losses; }
 
 std::string described(argument of) {
   const named_handle& it = of.it->it;
@@ -186,18 +193,10 @@ int acquire(argument of, int as, std::uint64_t nanoseconds) {
     return had ? code_after_acquire(of) : LOCKFLIGHT_BUSY;
   });
 }
-/// Takes away what the loss of a hold has left.
-[[gnu::cold]] void end_loss_of_descriptor(named& its) {
-  its.makes_readable.end();
-  std::uint64_t unread = 0;
-  static_cast<void>(read(its.loss.get(), &unread, sizeof unread));
-}
-
 int release(argument of, mode as) {
   return guarded_domain([&] {
     changeable(of).release(as);
-    if (of.it->loss) [[unlikely]]
-      end_loss_of_descriptor(const_cast<named&>(*of.it));
+    losses_of(of).end_hold();
     return LOCKFLIGHT_OK;
   });
 }
@@ -262,9 +261,7 @@ int still_valid(argument of) {
 int valid_for(argument of, uint64_t* nanoseconds) {
   return guarded_domain([&] {
     uint64_t& out = need(nanoseconds, "nanoseconds", "where to put them");
-    const std::chrono::nanoseconds left = live(of).it.valid_for();
-    out =
-        left == std::chrono::nanoseconds::max() ? UINT64_MAX : static_cast<uint64_t>(left.count());
+    out = nanoseconds_from(live(of).it.valid_for());
     return LOCKFLIGHT_OK;
   });
 }
@@ -308,26 +305,13 @@ int loss_descriptor(argument of, int* to) {
   return guarded_domain([&] {
     int& out = need(to, "descriptor", "where to put it");
     const std::stop_token loss = changeable(of).loss();
-    named& its = const_cast<named&>(*of.it);
-    if (!its.loss) its.loss = descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!its.loss)
-      throw refusal(LOCKFLIGHT_UNAVAILABLE, "a descriptor for the loss of " + described(of) + ": " +
-                                                std::generic_category().message(errno));
-    end_loss_of_descriptor(its);
-    its.makes_readable.call(loss, [fd = its.loss.get()] {
-      const std::uint64_t one = 1;
-      static_cast<void>(write(fd, &one, sizeof one));
-    });
-    out = its.loss.get();
+    out = losses_of(of).descriptor_for(loss, described(of));
     return LOCKFLIGHT_OK;
   });
 }
 int on_loss(argument of, void (*function)(void*), void* with) {
   return guarded_domain([&] {
-    const std::stop_token loss = changeable(of).loss();
-    at_loss& calls = const_cast<named&>(*of.it).calls;
-    calls.end();
-    if (function != nullptr) calls.call(loss, [=] { function(with); });
+    losses_of(of).call(changeable(of).loss(), function, with);
     return LOCKFLIGHT_OK;
   });
 }
@@ -336,7 +320,7 @@ int release_unless_lost(argument of) {
     try {
       changeable(of).release(if_lost::throws);
     } catch (const lost_error& e) {
-      if (of.it->loss) end_loss_of_descriptor(const_cast<named&>(*of.it));
+      losses_of(of).end_hold();
       throw refusal(LOCKFLIGHT_LOST, e.what());
     }
     return LOCKFLIGHT_OK;

@@ -577,6 +577,64 @@ int lockflight_semaphore_is_lost(const lockflight_semaphore* semaphore);
 int lockflight_semaphore_interrupt_with(lockflight_semaphore* semaphore,
                                         int (*is_interrupted)(void* argument), void* argument);
 
+/* An election: the role of that name, which one thread of all programs of the domain has at a time,
+ * the leader. The role is the lock of that name: candidates lead in the order in which they came, a
+ * leader that dies is followed by the next one, and terms are fencing tokens. The leader publishes a
+ * value, such as its address. lockflight/election.hpp describes elections.
+ *
+ * The functions that make and end a leader are for one thread, as those of a named lock; `leader`
+ * and `observe` are for one thread, too, which may be another one. */
+typedef struct lockflight_election lockflight_election;
+
+/* A candidate with a value of `length` bytes, at most 65,000, or an observer, whose length is 0.
+ * LOCKFLIGHT_INVALID. */
+int lockflight_election_create(lockflight_domain* domain, const char* name, const char* value,
+                               size_t length, lockflight_election** election);
+/* LOCKFLIGHT_HELD: it leads. */
+int lockflight_election_destroy(lockflight_election* election);
+
+/* Waits until this candidate leads, and publishes its value; at most so long, 0: an attempt,
+ * UINT64_MAX: for ever. LOCKFLIGHT_BUSY: it does not lead. It may be called again after a loss,
+ * which ends the term that was lost. */
+int lockflight_election_campaign(lockflight_election* election, uint64_t nanoseconds);
+/* Ends the term. A term that was lost ends as by a death. LOCKFLIGHT_NOT_HELD. */
+int lockflight_election_step_down(lockflight_election* election);
+/* The same in favour of the candidate with that value. The others make way for it, for two seconds
+ * at most. */
+int lockflight_election_step_down_for(lockflight_election* election, const char* value,
+                                      size_t length);
+/* Changes the leader's value. LOCKFLIGHT_NOT_HELD. */
+int lockflight_election_publish(lockflight_election* election, const char* value, size_t length);
+
+/* LOCKFLIGHT_OK, or LOCKFLIGHT_NOT_HELD: this candidate does not lead, or its term is lost. Reads a
+ * clock. */
+int lockflight_election_is_leader(const lockflight_election* election);
+/* For how long it certainly leads, as lockflight_named_valid_for; 0 if it does not lead. */
+int lockflight_election_valid_for(const lockflight_election* election, uint64_t* nanoseconds);
+/* The number of its term, present or last; 0: it has not led. Terms grow. */
+int lockflight_election_term(const lockflight_election* election, uint64_t* term);
+/* For a leader: as lockflight_named_loss_descriptor and lockflight_named_on_loss. */
+int lockflight_election_loss_descriptor(lockflight_election* election, int* descriptor);
+int lockflight_election_on_loss(lockflight_election* election, void (*function)(void* argument),
+                                void* argument);
+
+/* The leader of now: its term, the length of its value, and as much of the value as `capacity` bytes
+ * have room for. LOCKFLIGHT_UNKNOWN: nobody leads, and both numbers are 0. On one machine it reads
+ * memory; in a cluster's domain etcd is asked, for five seconds at most. */
+int lockflight_election_leader(lockflight_election* election, char* value, size_t capacity,
+                               size_t* length, uint64_t* term);
+/* Calls function(value, length, term, argument) for the leader of now, and then at each change, on
+ * this thread, which sleeps meanwhile; a term of 0 says that nobody leads. Returns when the function
+ * returns anything but 0. Changes that follow each other quickly may be seen as one.
+ * LOCKFLIGHT_INTERRUPTED. */
+int lockflight_election_observe(lockflight_election* election,
+                                int (*function)(const char* value, size_t length, uint64_t term,
+                                                void* argument),
+                                void* argument);
+/* As lockflight_named_interrupt_with, for campaign and observe. */
+int lockflight_election_interrupt_with(lockflight_election* election,
+                                       int (*is_interrupted)(void* argument), void* argument);
+
 #ifdef __cplusplus
 }
 #endif
