@@ -16,7 +16,6 @@ namespace lockflight::cli {
 namespace {
 
 constexpr int is_not_done = 1;
-constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
 
 void print_text(console& out, const std::string& name, wall_seconds until, bool is_done,
                 const std::optional<run_result>& last) {
@@ -49,7 +48,7 @@ int run_done(const arguments& given, console& out) {
   }
   const wall_seconds until = noted.done_until();
   const bool is_done = until > seconds_of_wall_clock();
-  const auto last = last_result(noted, etcd_answers_within);
+  const auto last = result_in(noted.published());
   if (given.has("--json")) {
     nlohmann::ordered_json all{
         {"name", name}, {"domain", where.name}, {"done", is_done}, {"until", until}};

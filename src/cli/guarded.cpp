@@ -305,7 +305,9 @@ void guarded_run::take_note_back() {
 outcome guarded_run::look_at_others() {
   const outcome how = read_note();
   if (!what_.follows || (how != outcome::has_lock && how != outcome::done)) return how;
-  auto last = last_result(*held_, left_.now());
+  const auto published = named_control(*held_).published(left_.now());
+  if (!published) return outcome::conflict;
+  auto last = result_in(*published);
   const std::uint64_t token = last ? last->token : 0;
   if (!std::exchange(has_seen_, true)) seen_token_ = token;
   if (!last || (token == seen_token_ && how != outcome::done)) return how;

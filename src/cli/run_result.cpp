@@ -28,17 +28,16 @@ T field(const json& of, const char* name, T otherwise) {
 
 }  // namespace
 
-std::optional<run_result> last_result(named_handle& of, limit patience) {
-  const auto found = named_control(of).published(patience);
-  if (!found || found->token == 0) return std::nullopt;
-  const json value = json::parse(found->bytes, nullptr, false);
+std::optional<run_result> result_in(const published_value& published) {
+  if (published.token == 0) return std::nullopt;
+  const json value = json::parse(published.bytes, nullptr, false);
   if (!value.is_object() || field(value, version_field, 0) != version) return std::nullopt;
   return run_result{.code = field(value, "code", 0),
                     .began = field(value, "began", wall_seconds{0}),
                     .ended = field(value, "ended", wall_seconds{0}),
                     .host = field(value, "host", std::string()),
                     .command = field(value, "command", std::string()),
-                    .token = found->token};
+                    .token = published.token};
 }
 
 bool publish_result(named_handle& of, const run_result& what, limit patience) {

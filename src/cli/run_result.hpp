@@ -21,9 +21,8 @@ struct run_result {
   std::uint64_t token = 0;   ///< of the hold
 };
 
-/// The result that is published under the name of the handle; nothing if there is none, or if etcd
-/// has not answered in time. Throws domain_error.
-[[nodiscard]] std::optional<run_result> last_result(named_handle& of, limit patience);
+/// The result that a value is; nothing if it is another value, or none.
+[[nodiscard]] std::optional<run_result> result_in(const published_value& published);
 /// Publishes it, for the holder. False if etcd has not answered in time.
 [[nodiscard]] bool publish_result(named_handle& of, const run_result& what, limit patience);
 /// The same as people and programs read it.

@@ -16,6 +16,7 @@ struct stored_value {
   lasts until = lasts::with_name;
   /// In a cluster's domain: the agent has not stored yet what etcd has.
   bool is_unknown = false;
+  bool operator==(const stored_value&) const = default;
 };
 
 [[nodiscard]] constexpr std::string_view text_of(lasts until) {

@@ -31,6 +31,9 @@ published_value seen_by_users(stored_value found) {
 
 bool one_lock::publish(const std::optional<std::string_view>& bytes, lasts until, limit patience) {
   need_exclusive();
+  if (valid_for() == 0)
+    throw domain_error(domain_error::reason::not_held,
+                       "lock " + shown(name()) + ": a value for a hold that is lost");
   stored_value made{std::string(bytes.value_or("")), token(), until};
   check_value(name(), made.bytes.size());
   const time_limit how_long = limit_of_note(patience);

@@ -136,6 +136,64 @@ class Leaders(unittest.TestCase):
         self.assertIn(f"lock '{self.name}': its note in etcd: etcd ", said)
 
 
+class Work(unittest.TestCase):
+    """lockflight run --success and --follow, and lockflight done, among hosts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(hosts=2, ttl=TTL)
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.start()
+
+    def setUp(self):
+        self.one, self.two = self.cluster.hosts
+        self.name = self.id().rsplit(".", maxsplit=1)[-1]
+
+    def run_on(self, host, *command, options=()):
+        return host.run(self.name, *command, options=options)
+
+    def last(self, host):
+        return json.loads(host.lockflight("done", self.name, IN_DOMAIN, "--json")[1]).get("last")
+
+    def test_a_success_counts_on_all_hosts(self):
+        success = ("--every", "3000d", "--success")
+        self.assertEqual(self.run_on(self.one, "sh", "-c", "exit 3", options=success)[0], 3)
+        self.assertEqual(self.last(self.two)["code"], 3)
+        self.assertEqual(self.run_on(self.two, "echo", "ran", options=success), (0, "ran\n"))
+        code, said = self.run_on(self.one, "echo", "ran", options=success)
+        self.assertEqual(code, 0)
+        self.assertRegex(said, "^lockflight run: lock .* is done until ")
+        self.assertEqual(self.one.lockflight("done", self.name, IN_DOMAIN, "--forget")[0], 0)
+        self.assertEqual(self.run_on(self.two, "echo", "ran", options=success), (0, "ran\n"))
+
+    def test_another_host_follows(self):
+        worker = self.one.popen([PROGRAM, "run", "--domain", IN_DOMAIN, "--follow", self.name,
+                                 "--", "sh", "-c", "read line; exit 7"])
+        self.one.wait_until(lambda: self.one.lockflight("who", self.name, IN_DOMAIN)[0] == 0, 20,
+                            "the worker")
+        follower = self.two.popen([PROGRAM, "run", "--domain", IN_DOMAIN, "--follow", self.name,
+                                   "--", "echo", "ran"])
+        self.one.wait_until(
+            lambda: "waits" in self.one.lockflight("who", self.name, IN_DOMAIN)[1], 20,
+            "the follower")
+        worker.communicate("go\n", timeout=20)
+        said, _ = follower.communicate(timeout=20)
+        self.assertEqual(follower.returncode, 7)
+        self.assertRegex(said, "sh ended with 7 at .* so COMMAND is not run")
+
+    def test_an_etcd_that_does_not_answer_is_no_news(self):
+        """The result of an earlier run is not taken for that of one that has ended meanwhile."""
+        self.assertEqual(self.run_on(self.one, "sh", "-c", "exit 3", options=["--follow"])[0], 3)
+        etcd = self.cluster.etcd.members[0].process
+        etcd.stop()
+        self.addCleanup(etcd.go_on)
+        run = self.one.popen([PROGRAM, "run", "--domain", IN_DOMAIN, "--follow", self.name, "--",
+                              "echo", "ran"])
+        time.sleep(1)
+        etcd.go_on()
+        self.assertEqual((run.communicate(timeout=20)[0], run.returncode), ("ran\n", 0))
+
+
 class LostHost(unittest.TestCase):
     def test_the_value_of_a_host_that_is_gone_is_left_out(self):
         with Cluster(hosts=2, ttl=TTL) as cluster:
@@ -148,6 +206,12 @@ class LostHost(unittest.TestCase):
             for link in one.links:
                 link.set(CUT)
             observers.await_seen("", 1)
+            # The host comes back in another incarnation, in which nobody leads.
+            cluster.mend_links()
+            cluster.await_members(cluster.hosts)
+            code, _ = two.lockflight("leader", "n", f"etcd:{DOMAIN}")
+            self.assertEqual(code, 1)
+            self.assertEqual(len(observers.seen), 2, observers.seen)
 
 
 if __name__ == "__main__":

@@ -175,7 +175,8 @@ void domain_words::store_value(const std::string& name, const detail::stored_val
   if (!detail::find_value(*file_, name)) return;
   try {
     const auto block = detail::room_for_value(*me_, name, what.bytes.size(), for_a_value());
-    detail::value_words(*file_, block).write(what);
+    const detail::value_words words(*file_, block);
+    if (words.read() != what) words.write(what);
   } catch (const detail::directory_is_busy&) {
     throw domain_error(domain_error::reason::full,
                        "lock " + detail::shown(name) + ": no room for its value in time");

@@ -57,14 +57,14 @@ work_note work_from(const std::optional<etcd_note>& there) {
 
 // ---- values ----
 
-/// "TOKEN LASTS HOST" and a new line before the bytes. A value that was withdrawn has no bytes, and
+/// "TOKEN LASTS HOST INCARNATION" and a new line before the bytes. A value that was withdrawn has no bytes, and
 /// "none" for the lifetime; its token still says which holder was the last one.
 constexpr std::string_view none = "none";
 
 std::string entry_of(const value_note& what, bool is_withdrawn) {
-  return fmt::format("{} {} {}\n{}", what.what.token,
-                     is_withdrawn ? none : detail::text_of(what.what.until), text_of(what.host),
-                     what.what.bytes);
+  return fmt::format("{} {} {} {}\n{}", what.what.token,
+                     is_withdrawn ? none : detail::text_of(what.what.until), text_of(what.host.id),
+                     what.host.incarnation, what.what.bytes);
 }
 
 struct value_in_etcd {
@@ -80,11 +80,12 @@ value_in_etcd value_from(const std::optional<etcd_note>& there) {
   std::string_view head = text.substr(0, end);
   const auto token = read_number<std::uint64_t>(take_word(head));
   const std::string_view until = take_word(head);
-  const auto host = read_member_id(head);
-  if (end == text.npos || !token || !host || (until != none && !detail::lasts_from(until)))
-    throw bad_entry(fmt::format("a value begins with {}; expected \"TOKEN LASTS HOST\"",
+  const auto host = read_member_id(take_word(head));
+  const auto incarnation = read_number<incarnation_number>(head);
+  if (end == text.npos || !token || !host || !incarnation || (until != none && !detail::lasts_from(until)))
+    throw bad_entry(fmt::format("a value begins with {}; expected \"TOKEN LASTS HOST INCARNATION\"",
                                 in_quotes(text.substr(0, std::min<std::size_t>(end, 80)))));
-  value_in_etcd found{.note = {{"", *token}, *host}, .changed = there->changed};
+  value_in_etcd found{.note = {{"", *token}, {*host, *incarnation}}, .changed = there->changed};
   found.is_withdrawn = until == none;
   found.note.what.until = detail::lasts_from(until).value_or(lasts::with_name);
   if (!found.is_withdrawn) found.note.what.bytes = text.substr(end + 1);
@@ -182,7 +183,8 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
   const auto until = is_withdrawn ? lasts::with_name : detail::lasts_from(question[3]);
   if (!token || !until) throw bad_entry("a value without a token or a lifetime");
   if (*token < there.note.what.token) co_return said(later_holder());
-  value_note made{{is_withdrawn ? "" : question[4], *token, *until}, from_.words.self()};
+  value_note made{{is_withdrawn ? "" : question[4], *token, *until},
+                  {from_.words.self(), from_.words.incarnation()}};
   const auto written =
       co_await from_.etcd.put_if(value_note_of(name), there.changed, entry_of(made, is_withdrawn));
   if (!written) co_return said(at_this_moment());
@@ -195,10 +197,15 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
 
 // ---- the values that the domain file has ----
 
+/// True unless the value lasts with its hold, and the host was taken off the members since. As long
+/// as this host is cut off, it does not know that of others.
 bool notes::has_host(const value_note& what) const {
-  if (what.what.until == lasts::with_name || what.host == from_.words.self()) return true;
+  if (what.what.until == lasts::with_name) return true;
+  if (is_own(what))
+    return what.host.incarnation == from_.words.incarnation() && from_.words.has_deadline_ahead();
   if (!from_.members || !from_.members->keys.epoch) return true;
-  return from_.members->keys.epoch->what.find(what.host) != nullptr;
+  const member* const there = from_.members->keys.epoch->what.find(what.host.id);
+  return there != nullptr && there->who == what.host;
 }
 
 /// From now on the domain file has the values of these names.
@@ -242,8 +249,12 @@ void notes::changed(const etcd_changes& what) {
 void notes::keep(const std::string& name, const std::optional<value_note>& there) {
   const value_note now = there.value_or(value_note{});
   kept_[name] = now;
+  store(name, has_host(now) ? now.what : stored_value{});
+}
+
+void notes::store(const std::string& name, const stored_value& what) {
   try {
-    from_.words.store_value(name, has_host(now) ? now.what : stored_value{});
+    from_.words.store_value(name, what);
   } catch (const domain_error& e) {
     from_.log.warn("value", e.what());
   }
@@ -252,11 +263,9 @@ void notes::keep(const std::string& name, const std::optional<value_note>& there
 void notes::each_second() {
   for (const auto& [name, value] : kept_) {
     if (value.what.token == 0 || value.what.until != lasts::with_hold) continue;
-    if (value.host != from_.words.self()) {
-      if (!has_host(value)) from_.words.store_value(name, {});
-      continue;
-    }
-    if (from_.words.is_held_with(name, value.what.token)) continue;
+    if (!has_host(value)) store(name, {});
+    if (!is_own(value)) continue;
+    if (has_host(value) && from_.words.is_held_with(name, value.what.token)) continue;
     if (!withdrawn_.insert(name).second) continue;
     const fields withdrawal{std::string(detail::value_question), name,
                             std::to_string(value.what.token)};

@@ -28,7 +28,7 @@ namespace lockflight::cluster {
 /// The value of a name, as etcd has it.
 struct value_note {
   detail::stored_value what;
-  member_id host = 0;  ///< on which the holder was that has published it
+  identity host;  ///< on which the holder was that has published it
 };
 
 struct note_sources {
@@ -60,7 +60,11 @@ class notes {
   void observe_names(const std::vector<std::string>& names);
   void changed(const etcd_changes& what);
   void keep(const std::string& name, const std::optional<value_note>& there);
+  void store(const std::string& name, const detail::stored_value& what);
   [[nodiscard]] bool has_host(const value_note& what) const;
+  [[nodiscard]] bool is_own(const value_note& what) const {
+    return what.host.id == from_.words.self();
+  }
 
   asio::io_context& io_;
   note_sources from_;
