@@ -24,7 +24,9 @@ struct guarded_command {
   bool fails_on_deadlock = false;         ///< gives up if it waits in a circle
   std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the period is done
   /// In a cluster: the time between SIGTERM and the deadline. None: a 25th of the time to live.
+  /// After the end of a hold the time between SIGTERM and SIGKILL. None: usual_grace_after_end.
   std::optional<std::chrono::nanoseconds> grace;
+  std::optional<std::chrono::nanoseconds> max_hold;  ///< then the hold ends
   std::optional<wall_seconds> period;  ///< the command runs once in each period of time
   bool leads = false;                  ///< to be said when the lock is held
   wait_message::kind says = wait_message::kind::none;  ///< while it waits

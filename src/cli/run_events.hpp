@@ -35,7 +35,9 @@ class run_events {
   /// gone.
   void was_interrupted(int signal_number);
   void command_has_ended(const ending& its);
-  void has_lost_lock();
+  void ends_soon(std::chrono::nanoseconds in);
+  /// `why` is that of word_of_loss().
+  void has_lost_lock(const char* why);
   void has_released();
   /// Called when the descriptor is about to be closed.
   void end() { to_ = -1; }
