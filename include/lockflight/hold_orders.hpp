@@ -25,7 +25,7 @@ struct hold_order {
     releases,  ///< a hold that `lockflight hold` keeps ends, if it has that token
   };
   kind what = kind::ends;
-  std::string name;         ///< of a lock or a semaphore, of which all units are meant
+  std::string name = "";    ///< of a lock or a semaphore, of which all units are meant
   std::uint64_t token = 0;  ///< for `releases`
   /// For `kills`: the holds that are meant, by lock_user::hold. A hold of another number is left.
   std::vector<std::uint64_t> holds = {};

@@ -43,6 +43,9 @@ command man() { return tool::man_command(lockflight_program()); }
 constexpr std::array commands{
     entry{{"run", "run a command while a named lock is held, as flock(1) does"}, run_command},
     entry{{"who", "show who holds a named lock and who waits for it"}, who_command},
+    entry{{"hold", "hold a named lock for a time, without a command"}, hold_command},
+    entry{{"release", "end a hold of 'lockflight hold'"}, release_command},
+    entry{{"break", "end the holds of a named lock, whoever holds it"}, break_command},
     entry{{"top", "watch who holds and who waits in a domain"}, top_command},
     entry{tool::agent_listing, tool::agent_command},
     entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},

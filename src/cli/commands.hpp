@@ -15,6 +15,9 @@ using namespace tool;
 // Each file has one of these functions.
 [[nodiscard]] command run_command();
 [[nodiscard]] command who_command();
+[[nodiscard]] command break_command();
+[[nodiscard]] command hold_command();
+[[nodiscard]] command release_command();
 [[nodiscard]] command top_command();
 [[nodiscard]] command domain_command();
 [[nodiscard]] command locks_command();

@@ -102,6 +102,7 @@ class guarded_run {
   [[nodiscard]] std::chrono::nanoseconds warn_of_end(hold_limit& limit);
   [[nodiscard]] std::string loss_text(bool is_well, bool has_acted);
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  [[nodiscard]] int keep();
   [[nodiscard]] int give_up(outcome how);
   [[nodiscard]] int leave(int code);
   /// "lock 'a'", "locks 'a', 'b'".
@@ -491,11 +492,19 @@ int guarded_run::leave(int code) {
   return is_to_end() ? end_by(run_signals::noted()) : code;
 }
 
+/// From now on the next holder learns of a death if this process dies.
+int guarded_run::keep() {
+  extend_to(0);
+  if (!what_.keeps(*held_, signals_.blocked())) held_.reset();  // as after a death
+  return leave(0);
+}
+
 int guarded_run::run() {
   while (true) {
     const outcome how = wait();
     if (how == outcome::has_lock) signals_.block();
     if (how != outcome::has_lock || is_to_end()) return give_up(how);
+    if (what_.keeps) return keep();
     hold_limit limit(*held_, {.max_hold = what_.max_hold,
                               .before_deadline = grace(),
                               .after_end = what_.grace.value_or(usual_grace_after_end)});
@@ -524,7 +533,8 @@ int guarded_run::give_up(outcome how) {
 }  // namespace
 
 int run_guarded(const guarded_command& what) {
-  show_process_as(program_of({what.words.begin(), std::prev(what.words.end())}));
+  show_process_as(what.keeps ? "hold"
+                             : program_of({what.words.begin(), std::prev(what.words.end())}));
   if (const auto warning = domain::warning_before_open(what.in.name, what.in.mode);
       !warning.empty())
     say(warning);

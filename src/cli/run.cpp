@@ -69,6 +69,8 @@ void read_max_hold(const arguments& given, guarded_command& what) {
     throw refuse("--max-hold", *text, "at least as long as --at-least");
 }
 
+}  // namespace
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
@@ -122,6 +124,8 @@ guarded_command guarded_from(const arguments& given) {
         static_cast<int>(whole_number("--conflict-exit-code", *text, 0, largest_code));
   return what;
 }
+
+namespace {
 
 int run_run(const arguments& given, console& /*out*/) {
   guarded_command what = guarded_from(given);
