@@ -10,7 +10,7 @@ import time
 import unittest
 
 from named_support import DOMAIN, NamedTest
-from support import PROGRAM, skip_visibly
+from support import PROGRAM, SOURCES, skip_visibly
 from waiting import gone, state_of, wait_until
 
 DIED = 'echo "${LOCKFLIGHT_OWNER_DIED-no} $LOCKFLIGHT_TOKEN"'
@@ -392,6 +392,19 @@ class Hold(HoldsTest):
         self.assertEqual(os.read(reads, 1), b"", "its end is there")
         os.close(reads)
         self.assertTrue(self.who()["holders"])
+
+    def test_the_example(self):
+        environment = dict(os.environ, LOCKFLIGHT_DOMAINS=self.folder,
+                           PATH=f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}")
+        done = subprocess.run(
+            [os.path.join(SOURCES, "examples", "maintenance.sh"), "lockflight", "run", "--nonblock",
+             "-E", "9", "backup", "--", "true"],
+            env=environment, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (9, ""), done.stdout)
+        self.assertRegex(done.stdout, r"the token is \d+\n.*\n.*maintenance: lockflight")
+        users = subprocess.run([PROGRAM, "who", "backup"], env=environment, capture_output=True,
+                               text=True, timeout=60, check=False)
+        self.assertEqual(users.stdout, "nobody holds 'backup' or waits for it\n")
 
     def test_a_hold_inside_of_a_run_does_not_wait_for_it(self):
         code, _, err = self.run_in(PROGRAM, "hold", "jobs", "--for", "1h", "--domain", DOMAIN)
