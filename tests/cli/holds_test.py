@@ -104,6 +104,24 @@ class MaxHold(HoldsTest):
         _, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
         self.assertRegex(out, r"ends\s.*\n.*in 59 min \d+ s")
 
+    def test_in_another_time_namespace(self):
+        inside = ["unshare", "--time", "--boottime", "1000", "--monotonic", "1000", "--fork",
+                  "--kill-child"]
+        if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+            skip_visibly(self, "needs a time namespace of its own")
+        run = subprocess.Popen([*inside, PROGRAM, "run", "--domain", DOMAIN, "--max-hold", "1h",
+                                "jobs", "--", "sh", "-c", "echo; exec sleep 60"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        self.addCleanup(self.end, run)
+        run.stdout.readline()
+        [holder] = self.who()["holders"]
+        self.assertGreater(holder["ends_in"], 3_500)
+        self.assertLess(holder["ends_in"], 3_601)
+        code, out, _ = self.operate("break", "jobs", "--yes")
+        self.assertEqual(code, 0, out)
+        self.assertEqual(run.wait(timeout=10), 76)
+
     def test_bad_input(self):
         for options, says in (
                 (["--max-hold", "0s"], "--max-hold '0s'"), (["--max-hold", "10"], "90s, 30m"),

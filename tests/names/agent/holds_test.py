@@ -2,6 +2,7 @@
 release on one host end what the other one holds."""
 
 import json
+import os
 import re
 import signal
 import time
@@ -124,6 +125,28 @@ class HoldsTest(unittest.TestCase):
         self.assertIn("h1 does not answer: somebody else may hold", out)
         self.assertIn("has ended its hold", out)
         shared.await_members(shared.hosts)
+
+
+class OfAGroup(unittest.TestCase):
+    def test_an_agent_tells_and_does_not_kill(self):
+        with Cluster(hosts=2, etcds=1, ttl=3) as cluster:
+            cluster.etcd.start()
+            cluster.etcd.await_leader()
+            for host in cluster.hosts:
+                host.start_agent(mode="0660", group=os.getegid())
+            cluster.await_members(cluster.hosts)
+            one, two = cluster.hosts
+            domain = ["--domain", f"etcd:{DOMAIN}"]
+            run = one.popen([PROGRAM, "run", *domain, "--grace", "60", "a", "--", "sh", "-c",
+                             "trap '' TERM; echo; exec sleep 60"])
+            run.stdout.readline()
+            run.send_signal(signal.SIGSTOP)
+            code, out = two.lockflight("break", "a", *domain, "--yes", "--grace", "0.3")
+            self.assertEqual(code, 77, out)
+            self.assertIn("the agent of that host may not kill it; 'lockflight break' on that host "
+                          "can", out)
+            code, out = one.lockflight("break", "a", *domain, "--yes", "--grace", "0.3")
+            self.assertEqual(code, 0, out)
 
 
 if __name__ == "__main__":

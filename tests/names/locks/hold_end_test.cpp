@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -66,6 +67,84 @@ TEST(HoldEnd, AnOrderThatComesLateDoesNotReachTheNextHold) {
   detail::set_end(p, present, {later, end_reason::limit});
   EXPECT_EQ(detail::end_of(p, present).why, end_reason::limit)
       << "an earlier moment of another hold is in the way";
+}
+
+/// Runs the steps of a holder and those of a process that gives an order in one of the orders in
+/// which they may follow each other: bit i says who makes step i.
+void interleave(unsigned long who, std::size_t steps,
+                const std::vector<std::function<void()>>& holder,
+                const std::vector<std::function<void()>>& orderer) {
+  std::size_t of_holder = 0;
+  std::size_t of_orderer = 0;
+  for (std::size_t i = 0; i < steps; ++i)
+    (who >> i & 1) != 0 ? holder[of_holder++]() : orderer[of_orderer++]();
+}
+
+/// What the order is about, and what it hits. Lock 1 is the one that is to be broken.
+struct order_run {
+  page& p = empty_page();
+  int seen_lock = 0;
+  int lock_again = 0;
+  std::uint64_t number = 0, number_again = 0, before_name = 0, after_name = 0;
+  detail::hold_name name;
+  bool hits = false;  // the hold of lock 2
+};
+
+/// In each order of the steps. `checks` leaves out one of the checks of the orderer: 0: none.
+/// Returns in how many orders the hold of another lock was hit.
+int hits_of_another_hold(int left_out) {
+  constexpr unsigned record = 0;
+  int hits = 0;
+  order_run now;
+  auto& lock = now.p.words[detail::first_record + record];
+  // As acquire and release do: the record, then the moment.
+  const std::vector<std::function<void()>> holder{
+      [&] { lock = 0; },
+      [&] { lock = 2; },
+      [&] { now.p.holds_since[record] = 2'000; },
+      [&] {
+        const auto present = detail::name_of_hold(now.p, record);
+        now.hits |= detail::end_of(now.p, present).why == end_reason::broken;
+      },
+  };
+  const auto number = [&] { return detail::number_of_hold(now.p, 0, record); };
+  const std::vector<std::function<void()>> orderer{
+      [&] { now.seen_lock = static_cast<int>(lock.load()); },  // users.cpp
+      [&] { now.number = number(); },
+      [&] { now.lock_again = static_cast<int>(lock.load()); },
+      [&] { now.number_again = number(); },
+      [&] { now.before_name = number(); },  // orders.cpp
+      [&] { now.name = detail::name_of_hold(now.p, record); },
+      [&] { now.after_name = number(); },
+      [&] {
+        const bool is_of_lock = now.seen_lock == 1;
+        const bool is_same =
+            left_out == 1 || (now.lock_again == now.seen_lock && now.number_again == now.number);
+        const bool is_there = left_out == 2 || now.before_name == now.number;
+        const bool is_named = left_out == 3 || now.after_name == now.number;
+        if (is_of_lock && is_same && is_there && is_named)
+          detail::set_end(now.p, now.name, {detail::boot_time_ns(), end_reason::broken});
+      },
+  };
+  const std::size_t steps = holder.size() + orderer.size();
+  for (unsigned long who = 0; who < 1ul << steps; ++who) {
+    if (static_cast<std::size_t>(std::popcount(who)) != holder.size()) continue;
+    lock = 1;
+    now.p.holds_since[record] = 1'000;
+    now.p.ends[record] = 0;
+    now.hits = false;
+    interleave(who, steps, holder, orderer);
+    const auto present = detail::name_of_hold(now.p, record);
+    now.hits |= lock == 2 && detail::end_of(now.p, present).why == end_reason::broken;
+    hits += now.hits ? 1 : 0;
+  }
+  return hits;
+}
+
+TEST(HoldEnd, InNoOrderOfTheStepsIsAnotherHoldHit) {
+  EXPECT_EQ(hits_of_another_hold(0), 0);
+  EXPECT_GT(hits_of_another_hold(1), 0) << "the number may be that of the next hold";
+  EXPECT_GT(hits_of_another_hold(3), 0) << "the name may be that of the next hold";
 }
 
 TEST(HoldEnd, AnotherParticipantOfThePageHasOtherNames) {
