@@ -47,9 +47,10 @@ class handle {
   /// For how long the host is certainly alone, in nanoseconds; UINT64_MAX: without limit.
   [[nodiscard]] virtual std::uint64_t alone_for() const = 0;
   [[nodiscard]] virtual hold_ending ending() const = 0;
-  /// The sooner of the two.
+  /// The sooner of the two. After a loss was told, the file may have no memory any more.
   [[nodiscard]] std::uint64_t valid_for() const {
     const std::uint64_t alone = alone_for();
+    if (alone == 0) return 0;
     const hold_ending end = ending();
     return end.why == end_reason::none ? alone : std::min(alone, nanoseconds_of(end.in));
   }

@@ -114,6 +114,18 @@ class HoldsTest(unittest.TestCase):
         self.assertGreater(next_token, token)
         self.assertEqual(self.on(self.two, "release", "--token", str(token))[0], 1)
 
+    def test_a_keeper_of_a_host_that_is_cut_off(self):
+        code, out = self.on(self.one, "hold", "--for", "1h", "--json")
+        self.assertEqual(code, 0, out)
+        keeper = json.loads(out)["pid"]
+        self.one.agent.stop()
+        try:
+            self.assertTrue(self.next_holder(self.two)[0])
+            self.assertTrue(wait_until(lambda: gone(keeper)))
+        finally:
+            self.one.agent.go_on()
+        shared.await_members(shared.hosts)
+
     def test_a_host_that_does_not_answer_is_named(self):
         self.start(self.two, "sh", "-c", "echo $$; exec sleep 60")
         self.one.agent.stop()
