@@ -265,6 +265,14 @@ int valid_for(argument of, uint64_t* nanoseconds) {
     return LOCKFLIGHT_OK;
   });
 }
+int end_after(argument of, uint64_t nanoseconds) {
+  return guarded_domain([&] {
+    constexpr auto most = static_cast<uint64_t>(std::chrono::nanoseconds::max().count());
+    changeable(of).end_after(
+        std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(nanoseconds, most))));
+    return LOCKFLIGHT_OK;
+  });
+}
 int is_lost(argument of) {
   return guarded_domain([&] {
     if (holding(of, "is_lost").is_lost())
@@ -472,6 +480,9 @@ int lockflight_named_still_valid(const lockflight_named* lock) {
 }
 int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds) {
   return capi::valid_for(capi::given(lock), nanoseconds);
+}
+int lockflight_named_end_after(lockflight_named* lock, uint64_t nanoseconds) {
+  return capi::end_after(capi::given(lock), nanoseconds);
 }
 int lockflight_named_is_lost(const lockflight_named* lock) {
   return capi::is_lost(capi::given(lock));

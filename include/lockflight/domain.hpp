@@ -136,6 +136,20 @@ struct domain_slot {
   /// True if `pid` and `guarded_pid` are numbers in another PID namespace, such as a container's.
   bool has_foreign_pid = false;
 };
+/// Why a hold ends before its holder releases.
+enum class end_reason : std::uint8_t {
+  none,      ///< it does not
+  limit,     ///< its holder has set a time limit
+  broken,    ///< an operator has broken it (hold_orders.hpp)
+  released,  ///< another process has released it, as only a hold of `lockflight hold` can be
+};
+
+/// The end of a hold that was set before its holder has released.
+struct hold_ending {
+  std::chrono::nanoseconds in = std::chrono::nanoseconds::max();  ///< from now on; 0: it is over
+  end_reason why = end_reason::none;
+};
+
 /// A thread that holds a lock or waits for it, on this host or on another one of a cluster.
 struct lock_user {
   std::string host = "";   ///< empty: this host
@@ -150,6 +164,14 @@ struct lock_user {
   /// For how long the user has held the lock or waited; on another host in whole milliseconds.
   std::uint64_t for_ns = 0;
   std::string command = "";  ///< as in domain_slot
+  /// A number of this very hold, which a later one of the same thread does not have; 0: it waits,
+  /// or is of a host that does not say.
+  std::uint64_t hold = 0;
+  hold_ending ending = {};  ///< of a holder, for which an end is set
+  /// If a process of `lockflight hold` holds: the token by which the hold is released, and the
+  /// note.
+  std::uint64_t kept_token = 0;
+  std::string note = "";
 
   [[nodiscard]] bool waits() const { return held == mode::none; }
   /// "waits", "shares" or "holds", as the interfaces, JSON and the agents have it.
@@ -203,6 +225,8 @@ constexpr std::chrono::milliseconds hosts_answer_within{2'000};
 /// "h2 does not answer", "h2, h3 and h4 do not answer", "the agent of this host does not answer, so
 /// no other host was asked": why more may be in use than is known. Empty if all have answered.
 [[nodiscard]] std::string silence_text(const std::vector<std::string>& silent);
+
+class domain_operator;
 
 namespace detail {
 class domain_file;
@@ -307,6 +331,7 @@ class domain {
 
  private:
   friend class named_handle;
+  friend class domain_operator;
   explicit domain(std::shared_ptr<detail::domain_file> file) : file_(std::move(file)) {}
   std::shared_ptr<detail::domain_file> file_;
 };
@@ -434,17 +459,18 @@ class named_handle {
   /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
   /// mark_consistent().
   [[nodiscard]] bool owner_died() const;
-  /// Declares that the guarded data is consistent. Does nothing in a holder that is_lost(): the
-  /// next holder then learns of a death.
+  /// Declares that the guarded data is consistent. Does nothing if the loss was told, or if the
+  /// host is cut off, so that another one may hold: the next holder then learns of a death.
   void mark_consistent();
 
   /// For a holder: whether the domain's file still exists under its path, so that participants that
   /// come later are excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
   /// How long this holder is certainly alone from now on, if its host does not hear from the
-  /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
-  /// machine there is no limit, and the result is the longest duration, until a loss was told. Of
-  /// several names the shortest. Reads a clock.
+  /// cluster again, or until ending(), which may be sooner; 0 if it is lost, and for a handle that
+  /// does not hold. In the domain of one machine there is no limit but that of ending(), and the
+  /// result is the longest duration, until a loss was told. Of several names the shortest. Reads a
+  /// clock.
   /// In a child of a fork it is about the parent's hold, so that a child can watch it: it comes to
   /// 0 at the deadline there, as the child is not told of losses.
   ///
@@ -452,15 +478,24 @@ class named_handle {
   /// domain::time_to_live(). It does not grow again, in one hold, once this function has returned 0
   /// or the loss was told.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
+  /// For a holder: this hold ends after that time, as by a loss: loss() is told, and valid_for()
+  /// comes to 0. The lock is not free before the holder has released it or has ended, so a time
+  /// limit never makes two holders. A second call can bring the end nearer, and not put it off. The
+  /// clock goes on while the machine sleeps; it counts milliseconds. Throws domain_error (not_held,
+  /// wrong_thread; invalid: a negative time). Cost: a read-modify-write.
+  void end_after(std::chrono::nanoseconds time);
+  /// For a holder: when its hold ends, by end_after() or by the order of an operator, and why. Of
+  /// several names the earliest. Reads a clock.
+  [[nodiscard]] hold_ending ending() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
-  /// cluster for longer than the time to live. It should stop what it does under the lock, and
-  /// release it.
+  /// cluster for longer than the time to live; or whether the hold has come to ending(). It should
+  /// stop what it does under the lock, and release it.
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
   /// For a holder: a token that is stopped once if this hold is lost before it is released, because
-  /// the host was cut off from its cluster or became another member, or because the domain was
-  /// removed or its file overwritten. In a cluster's domain the token is stopped 0.1 times to live
-  /// before valid_for() would reach 0, and so at least as long before another host can hold the
-  /// name. From then on valid_for() is 0, even if the agent renews, and a
+  /// the host was cut off from its cluster or became another member, because the domain was removed
+  /// or its file overwritten, or because ending() has come. In a cluster's domain the token is
+  /// stopped 0.1 times to live before valid_for() would reach 0, and so at least as long before
+  /// another host can hold the name. From then on valid_for() is 0, even if the agent renews, and a
   /// release of an exclusive hold leaves what a death leaves.
   ///
   ///   std::stop_callback at_loss(jobs.loss(), [&] { shut(the_output); });
@@ -522,6 +557,8 @@ class named_handle {
  private:
   friend class named_control;
   [[nodiscard]] detail::handle& live() const;
+  /// By this thread, or by the parent of a child of a fork.
+  [[nodiscard]] bool is_held_in_some_way() const;
   std::unique_ptr<detail::handle> impl_;
 };
 

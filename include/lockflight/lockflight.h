@@ -472,13 +472,20 @@ int lockflight_named_mark_consistent(lockflight_named* lock);
 int lockflight_named_still_valid(const lockflight_named* lock);
 
 /* For how many nanoseconds from now on this holder is certainly alone, if its host does not hear
- * from its cluster again. 0: it is lost, or the handle does not hold. UINT64_MAX: the domain is one
- * machine's, and there is no limit unless a loss was told (below). It does not grow again, in one
- * hold, once it was 0. Reads a clock. */
+ * from its cluster again, or until the hold ends, which may be sooner. 0: it is lost, or the handle
+ * does not hold. UINT64_MAX: the domain is one machine's, and there is no limit unless an end was
+ * set or a loss was told (below). It does not grow again, in one hold, once it was 0. Reads a
+ * clock. */
 int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds);
+/* For a holder: its hold ends so many nanoseconds from now on, as by a loss. The lock is not free
+ * before the holder has released it or has ended, so a time limit never makes two holders. A second
+ * call can bring the end nearer, and not put it off. `lockflight break` ends a hold in the same
+ * way. The clock goes on while the machine sleeps, and counts milliseconds. LOCKFLIGHT_NOT_HELD,
+ * LOCKFLIGHT_WRONG_THREAD. */
+int lockflight_named_end_after(lockflight_named* lock, uint64_t nanoseconds);
 /* For a holder: returns LOCKFLIGHT_LOST if it may not be alone any more, because its host was cut
- * off from the cluster, or because the loss was told in one of the ways below, and otherwise
- * LOCKFLIGHT_OK. A holder that has lost the lock stops what it
+ * off from the cluster, because the hold has come to its end, or because the loss was told in one
+ * of the ways below, and otherwise LOCKFLIGHT_OK. A holder that has lost the lock stops what it
  * does under it, and releases it. LOCKFLIGHT_NOT_HELD. */
 int lockflight_named_is_lost(const lockflight_named* lock);
 

@@ -3,6 +3,7 @@
 // for. Users of named locks do not need this header.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +26,13 @@ class named_control {
   /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
   /// a wait.
   void interrupt_with(std::function<bool()> is_interrupted);
+  /// named_handle::valid_for() without ending(): for how long the host of this holder is certainly
+  /// alone. Another host may hold afterwards; when ending() has come nobody holds yet.
+  [[nodiscard]] std::chrono::nanoseconds alone_for() const;
+  /// Has this holder count as one whose hold has a life of its own, until its thread has left the
+  /// domain: domain_operator releases it by that token, which is not 0, and `lockflight who` shows
+  /// the note, of which 128 bytes are kept. Throws domain_error (not_held, wrong_thread).
+  void keep(std::uint64_t token, const std::string& note);
   /// In a child of a fork: whether the parent held by this handle when it made the child. In the
   /// child held() is none.
   [[nodiscard]] bool is_held_by_parent() const;

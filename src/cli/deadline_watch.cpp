@@ -23,61 +23,70 @@ timespec timespec_of(std::chrono::nanoseconds span) {
   return {.tv_sec = static_cast<time_t>(ns / second), .tv_nsec = static_cast<long>(ns % second)};
 }
 
+/// The agent may set a deadline back, as when another host has renewed in this one's place.
+constexpr std::chrono::nanoseconds looks_each = std::chrono::milliseconds(200);
+
 }  // namespace
 
-// The clock of the deadlines, which goes on while the machine sleeps.
-deadline_watch::deadline_watch(std::function<nanoseconds()> valid_for, nanoseconds grace)
-    : valid_for_(std::move(valid_for)), grace_(std::max(grace, kill_lead)) {
+deadline_watch::deadline_watch(std::function<times()> due, std::function<nanoseconds()> looks,
+                               bool from_now_on)
+    : due_(std::move(due)), looks_(std::move(looks)) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGCHLD;
   if (timer_create(CLOCK_BOOTTIME, &event, &timer_) != 0)
     throw std::system_error(errno, std::generic_category(), "a timer for the lock's deadline");
+  if (from_now_on) all_.emplace(0);
 }
 
 deadline_watch::~deadline_watch() { timer_delete(timer_); }
 
 void deadline_watch::act_on(pid_t command) {
-  const nanoseconds left = valid_for_();
-  if (left <= kill_lead) {
+  const nanoseconds look_again = looks_();
+  const times due = due_();
+  if (due.kill.count() <= 0) {
     has_acted_ = true;
-    all_.kill(command);
+    all(command).kill(command);
     set_timer(looks_each);
     return;
   }
-  if (left > grace_) {
+  if (due.term.count() > 0) {
     is_told_ = false;
-    set_timer(std::min(left - grace_, looks_each));
+    set_timer(std::min(due.term, look_again));
     return;
   }
-  terminate(command, left);
-  set_timer(std::min(valid_for_() - kill_lead, looks_each));
+  terminate(command, due);
+  set_timer(std::min(due_().kill, looks_each));
 }
 
-void deadline_watch::terminate(pid_t command, nanoseconds left) {
+void deadline_watch::terminate(pid_t command, const times& due) {
   if (std::exchange(is_told_, true)) return;
   has_acted_ = true;
-  kill_at_ns_ = now_ns() + nanoseconds_of(std::min(left, grace_) - kill_lead);
-  all_.terminate(command, kill_at_ns_);
+  // At most as long after this SIGTERM as SIGKILL is due after SIGTERM.
+  kill_at_ns_ = now_ns() + nanoseconds_of(std::min(due.kill, due.kill - due.term));
+  all(command).terminate(command, kill_at_ns_);
 }
 
+descendants& deadline_watch::all(pid_t command) { return all_ ? *all_ : all_.emplace(command); }
+
 void deadline_watch::end_rest() {
-  if (!has_acted_ && valid_for_().count() > 0) return;
+  if (!has_acted_ && due_().kill > -kill_lead) return;
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   nanoseconds pause = std::chrono::milliseconds(1);
-  while (!all_.are_gone()) {
-    const nanoseconds left = valid_for_() - kill_lead;
-    if (left.count() > 0) terminate(0, left + kill_lead);
-    const nanoseconds until_kill = std::min(left, nanoseconds(kill_at_ns_) - nanoseconds(now_ns()));
+  while (!all(0).are_gone()) {
+    const times due = due_();
+    if (due.kill.count() > 0) terminate(0, due);
+    const nanoseconds until_kill =
+        std::min(due.kill, nanoseconds(kill_at_ns_) - nanoseconds(now_ns()));
     if (until_kill.count() <= 0) {
       has_killed_rest_ = true;
-      all_.kill(0);
-      pause = std::min(2 * pause, nanoseconds(looks_each));
+      all(0).kill(0);
+      pause = std::min(2 * pause, looks_each);
     }
     const timespec at_most =
-        timespec_of(until_kill.count() > 0 ? std::min(until_kill, nanoseconds(looks_each)) : pause);
+        timespec_of(until_kill.count() > 0 ? std::min(until_kill, looks_each) : pause);
     sigtimedwait(&child, nullptr, &at_most);
   }
 }
@@ -88,6 +97,7 @@ void deadline_watch::set_timer(nanoseconds from_now) {
 }
 
 void deadline_watch::stop_until_due(const std::function<void()>& stop) const {
+  if (due_().term == never) return stop();
   const pid_t run = getpid();
   const pid_t waker = fork();
   if (waker == 0) wake_when_due(run);
@@ -104,8 +114,8 @@ void deadline_watch::wake_when_due(pid_t run) const {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != run) _exit(0);
-  while (!is_due()) {
-    const timespec until_due = timespec_of(valid_for_() - grace_);
+  for (nanoseconds left = due_().term; left.count() > 0; left = due_().term) {
+    const timespec until_due = timespec_of(left);
     clock_nanosleep(CLOCK_BOOTTIME, 0, &until_due, nullptr);
   }
   kill(run, SIGCONT);

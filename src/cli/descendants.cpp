@@ -128,10 +128,11 @@ class without_zombies {
 
 }  // namespace
 
-descendants::descendants() {
+descendants::descendants(pid_t command) {
   // If the kernel refuses, as qemu's emulation of one does, orphans are not found.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   earlier_ = children();
+  std::erase_if(earlier_, [command](const process& each) { return each.pid == command; });
 }
 
 std::vector<process> descendants::children() const {

@@ -22,8 +22,8 @@ namespace lockflight::cli {
 class descendants {
  public:
   /// Children that this process has by now, as one that a shell has become may have, are not
-  /// counted.
-  descendants();
+  /// counted, but for `command`, which is 0 if it has not been started.
+  explicit descendants(pid_t command = 0);
 
   /// Sends SIGTERM to all that are there now; to those that it has found at `until_ns` if they are
   /// so many. Those that are stopped go on, to end themselves. `command` is a child that has not

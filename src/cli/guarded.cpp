@@ -17,6 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/environment.hpp"
+#include "cli/hold_limit.hpp"
 #include "cli/inherited.hpp"
 #include "cli/named.hpp"
 #include "cli/period_note.hpp"
@@ -109,7 +110,10 @@ class guarded_run {
   [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* inheritors);
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
+  [[nodiscard]] std::chrono::nanoseconds warn_of_end(hold_limit& limit);
+  [[nodiscard]] std::string loss_text(bool is_well, bool has_acted);
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  [[nodiscard]] int keep();
   [[nodiscard]] int give_up(outcome how);
   [[nodiscard]] int leave(int code);
   /// "lock 'a'", "locks 'a', 'b'".
@@ -528,9 +532,38 @@ int guarded_run::hold_on() {
   return 0;
 }
 
+/// Says once, when a tenth of --max-hold is left, how much that is. Returns when it is to be called
+/// again: the order of an operator wakes this process up, unless it is another user's or of another
+/// PID namespace.
+std::chrono::nanoseconds guarded_run::warn_of_end(hold_limit& limit) {
+  constexpr milliseconds looks_in_cluster{200};
+  constexpr milliseconds looks_otherwise{1'000};
+  if (const auto left = limit.warning()) {
+    say(locks_text() + ": --max-hold is over in " + duration(seconds_of(*left)));
+    events_.ends_soon(*left);
+  }
+  return std::min<std::chrono::nanoseconds>(
+      in_->is_of_cluster() ? looks_in_cluster : looks_otherwise, limit.until_warning());
+}
+
+/// The line about a hold that had to end.
+std::string guarded_run::loss_text(bool is_well, bool has_acted) {
+  const bool are_several = what_.names.size() > 1;
+  const std::string why = word_of_loss(*held_);
+  const std::string of = locks_text() + " of domain " + in_->name();
+  const std::string end = has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late";
+  if (why == "limit") return of + ": the time of --max-hold is over" + end;
+  if (why == "broken") return of + ": an operator has broken the hold" + end;
+  return of +
+         (is_well ? (are_several ? " were about to be lost" : " was about to be lost")
+                  : (are_several ? " are lost" : " is lost")) +
+         ", because this host could not renew its membership" + end;
+}
+
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool has_acted = watch != nullptr && watch->has_acted();
-  const bool is_lost = watch != nullptr && held_->is_lost();
+  // A hold whose end has come is lost only if COMMAND was ended: nobody else holds yet.
+  const bool is_lost = watch != nullptr && named_control(*held_).alone_for().count() == 0;
   const bool is_well =
       its.ran && its.code == 0 && !is_lost && (watch == nullptr || !watch->has_killed_rest());
   if (is_well) mark_consistent();
@@ -546,13 +579,8 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
     const int code = leave(its.code);
     return ended_by == 0 ? code : end_by(ended_by);
   }
-  const bool are_several = what_.names.size() > 1;
-  say(locks_text() + " of domain " + in_->name() +
-      (is_well ? (are_several ? " were about to be lost" : " was about to be lost")
-               : (are_several ? " are lost" : " is lost")) +
-      ", because this host could not renew its membership" +
-      (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
-  events_.has_lost_lock();
+  say(loss_text(is_well, has_acted));
+  events_.has_lost_lock(word_of_loss(*held_));
   if (is_well) return leave(lost_lock);
   // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
   // whichever host, learns of it.
@@ -574,14 +602,25 @@ int guarded_run::leave(int code) {
   return is_to_end() ? end_by(run_signals::noted()) : code;
 }
 
+/// From now on the next holder learns of a death if this process dies.
+int guarded_run::keep() {
+  extend_to(0);
+  if (!what_.keeps(*held_, signals_.blocked())) held_.reset();  // as after a death
+  return leave(0);
+}
+
 int guarded_run::run() {
   while (true) {
     const outcome how = wait();
     if (how == outcome::has_lock) signals_.block();
     if (how != outcome::has_lock || is_to_end()) return give_up(how);
-    std::optional<deadline_watch> watch;
-    if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
-    deadline_watch* const watches = watch ? &*watch : nullptr;
+    if (what_.keeps) return keep();
+    hold_limit limit(*held_, {.max_hold = what_.max_hold,
+                              .before_deadline = grace(),
+                              .after_end = what_.grace.value_or(usual_grace_after_end)});
+    deadline_watch watch([&] { return limit.due(); }, [this, &limit] { return warn_of_end(limit); },
+                         in_->is_of_cluster() || what_.max_hold.has_value());
+    deadline_watch* const watches = &watch;
     held_since_ns_ = now_ns();
     events_.has_lock(*held_);
     if (const auto code = repair_after_death(watches)) return *code;
@@ -589,7 +628,7 @@ int guarded_run::run() {
     const auto chosen = what_.notes_success ? outcome::has_lock : choose_period();
     if (chosen == outcome::has_lock) return conclude(attend_command(watches), watches);
     if (chosen) return give_up(*chosen);
-    events_.has_lost_lock();
+    events_.has_lost_lock(word_of_loss(*held_));
     held_->release();  // COMMAND has not begun, so nobody has died
     signals_.let_end();
   }
@@ -605,7 +644,8 @@ int guarded_run::give_up(outcome how) {
 }  // namespace
 
 int run_guarded(const guarded_command& what) {
-  show_process_as(program_of({what.words.begin(), std::prev(what.words.end())}));
+  show_process_as(what.keeps ? "hold"
+                             : program_of({what.words.begin(), std::prev(what.words.end())}));
   if (const auto warning = domain::warning_before_open(what.in.name, what.in.mode);
       !warning.empty())
     say(warning);

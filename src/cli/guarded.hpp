@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "cli/periods.hpp"
 #include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
+#include "tool/command.hpp"
 
 namespace lockflight::cli {
 
@@ -24,7 +27,9 @@ struct guarded_command {
   bool fails_on_deadlock = false;         ///< gives up if it waits in a circle
   std::optional<int> conflict_exit_code;  ///< none: 1, or 0 if the period is done
   /// In a cluster: the time between SIGTERM and the deadline. None: a 25th of the time to live.
+  /// After the end of a hold the time between SIGTERM and SIGKILL. None: usual_grace_after_end.
   std::optional<std::chrono::nanoseconds> grace;
+  std::optional<std::chrono::nanoseconds> max_hold;  ///< then the hold ends
   std::optional<wall_seconds> period;  ///< the command runs once in each period of time
   bool notes_success = false;          ///< a period is done when COMMAND has ended with 0
   int retries = 0;                     ///< how often COMMAND runs again after a failure
@@ -42,6 +47,9 @@ struct guarded_command {
   /// run, or `repair` runs before it in a shell.
   enum class after_death : std::uint8_t { run, fail, repair } on_owner_died = after_death::run;
   std::string repair;
+  /// Keeps the lock, in place of a command, until one of these blocked signals ends that. False if
+  /// the hold was lost or broken.
+  std::function<bool(named_handle& held, const sigset_t& signals)> keeps;
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
 };
 
@@ -53,6 +61,10 @@ constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// The longest time to wait, in seconds. A week is 604,800.
 constexpr double most_wait_s = 1e9;
+
+/// What the options of `lockflight run` say, or those of them that another command has, without the
+/// command that is run. Throws usage_error.
+[[nodiscard]] guarded_command guarded_from(const tool::arguments& given);
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the
 /// process by a signal when main() returns (run_signals.hpp). Throws domain_error and

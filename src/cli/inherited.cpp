@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 
+#include "cli/detach.hpp"
 #include "cli/proc_files.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
@@ -24,14 +25,6 @@ namespace {
 
 [[noreturn]] void refused(const char* what) {
   throw std::system_error(errno, std::generic_category(), std::string("--inherit: ") + what);
-}
-
-/// The descriptors that this process has, without the standard streams.
-std::vector<int> open_descriptors() {
-  std::vector<int> all = numbers_in("/proc/self/fd");
-  // The list has the descriptor of the folder, too, which is closed by now.
-  std::erase_if(all, [](int each) { return each <= STDERR_FILENO || fcntl(each, F_GETFD) < 0; });
-  return all;
 }
 
 /// The message of the supervisor to the front process, if that is to end before it.
@@ -97,12 +90,7 @@ void inheritance::go_to_background(const ending& its) {
   send(front_.get(), &sent, sizeof sent, MSG_NOSIGNAL);
   if (getppid() == front_pid_) kill(front_pid_, SIGCHLD);
   front_ = descriptor();
-  setsid();
-  for (const int each : of_caller_) close(each);
-  const descriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (nothing) dup2(nothing.get(), each);
-  static_cast<void>(chdir("/"));
+  detach(of_caller_);
 }
 
 // Searches in the order of process numbers, to find an inheritor that has been there for long.

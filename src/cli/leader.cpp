@@ -60,6 +60,7 @@ void watch(election& of, leader_printer& printer, limit patience) {
 }
 
 int run_leader(const arguments& given, console& out) {
+  speak_as("leader");
   const std::string name = given.one("NAME").value_or("");
   check_lock_name("NAME", name);
   const domain_name where = *domain_name_from(given);
@@ -79,7 +80,7 @@ int run_leader(const arguments& given, console& out) {
   if (now || given.has("--json"))
     printer.print(now, indent);
   else
-    say(fmt::format("nobody leads {}", in_quotes(name)), "leader");
+    say(fmt::format("nobody leads {}", in_quotes(name)));
   return now ? 0 : nobody_leads;
 }
 

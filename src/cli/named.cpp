@@ -104,6 +104,16 @@ ordered_json user_json(const lock_user& user) {
   if (user.has_foreign_pid) made["foreign_pid"] = true;
   if (user.unit >= 0) made["unit"] = user.unit;
   if (!user.host.empty()) made["host"] = user.host;
+  if (user.ending.why != end_reason::none) {
+    made["ends_in"] = json_seconds(nanoseconds_of(user.ending.in));
+    made["ends_by"] = user.ending.why == end_reason::limit    ? "limit"
+                      : user.ending.why == end_reason::broken ? "broken"
+                                                              : "released";
+  }
+  if (user.kept_token != 0) {
+    made["token"] = user.kept_token;
+    made["note"] = user.note;
+  }
   return made;
 }
 

@@ -1,6 +1,7 @@
 // Texts and JSON of a lock and of its users, for the commands on named locks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,6 +15,9 @@ namespace lockflight::cli {
 
 [[nodiscard]] std::span<const lock_user> holders_of(std::span<const lock_user> users);
 [[nodiscard]] std::span<const lock_user> waiters_of(std::span<const lock_user> users);
+[[nodiscard]] inline double seconds_of(std::chrono::nanoseconds time) {
+  return static_cast<double>(time.count()) / 1e9;
+}
 [[nodiscard]] inline double seconds_of(const lock_user& user) {
   return static_cast<double>(user.for_ns) / 1e9;
 }

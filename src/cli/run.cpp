@@ -78,6 +78,17 @@ void read_retries(const arguments& given, guarded_command& what) {
   check_together(given, "--follow", {"--shared", "--leader", "--units", "--nonblock", "--inherit"});
 }
 
+void read_max_hold(const arguments& given, guarded_command& what) {
+  const auto text = given.one("--max-hold");
+  if (!text) return;
+  what.max_hold = std::chrono::seconds(length_of_time("--max-hold", *text));
+  check_together(given, "--max-hold", {"--inherit"});
+  if (what.at_least > *what.max_hold)
+    throw refuse("--max-hold", *text, "at least as long as --at-least");
+}
+
+}  // namespace
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
@@ -107,6 +118,7 @@ guarded_command guarded_from(const arguments& given) {
         "whichever process has the descriptor then");
   if (const auto text = given.one("--at-least"))
     what.at_least = std::chrono::seconds(length_of_time("--at-least", *text));
+  read_max_hold(given, what);
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
@@ -137,6 +149,8 @@ guarded_command guarded_from(const arguments& given) {
         static_cast<int>(whole_number("--conflict-exit-code", *text, 0, largest_code));
   return what;
 }
+
+namespace {
 
 int run_run(const arguments& given, console& /*out*/) {
   guarded_command what = guarded_from(given);
@@ -212,6 +226,13 @@ command run_command() {
            "standard error, and exits with 76 when all have ended; the next holder finds "
            "LOCKFLIGHT_OWNER_DIED=1. A process that the run cannot end, as that of another user, "
            "is named on standard error, and the run waits for it.",
+           "With --max-hold 10m the hold ends ten minutes after its beginning, and so does any hold "
+           "that 'lockflight break NAME' ends. The run then ends COMMAND and what it has started, by "
+           "SIGTERM and after --grace by SIGKILL, says so on standard error, and exits with 76. The "
+           "lock is free when they have ended, never before, and the next holder finds "
+           "LOCKFLIGHT_OWNER_DIED=1 unless COMMAND has ended with 0 after SIGTERM. In a run without "
+           "--max-hold on one machine, a daemon that COMMAND has left running is not found by "
+           "'lockflight break', and goes on.",
            "With --leader the run is a candidate for NAME. It waits as long as it takes; when it "
            "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "
@@ -244,8 +265,11 @@ command run_command() {
            "\"tokens\", \"owner_died\", and with --units a \"unit\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --every, has \"until\", seconds "
            "since 1970; \"follows\", of --follow, has fields as \"last\" of 'lockflight done "
-           "--json'; \"retry\" is \"after\" so many seconds; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
-           "more. A line that nobody reads within a tenth of a second is lost, with all after "
+           "--json'; \"retry\" is \"after\" so many seconds; \"interrupted\" has a \"signal\"; "
+           "\"ends_soon\", when a tenth of --max-hold is left, has \"ends_in\", seconds; \"lost\" "
+           "has \"why\": \"host\" in a cluster, \"limit\" after --max-hold, or \"broken\"; "
+           "\"released\" has nothing more. A line that nobody reads within a tenth of a second is "
+           "lost, with all after "
            "it.",
            json_of_bytes},
       .options = with_domain_options(
@@ -304,6 +328,12 @@ command run_command() {
             .value = "TIME",
             .what = "hold the lock so long from the moment it is there, also if COMMAND is "
                     "quicker, such as 30s, 5m or 1h"},
+           {.name = "--max-hold",
+            .value = "TIME",
+            .what =
+                "end COMMAND, and all that it has started, when the lock was held so long, such "
+                "as 90s, 10m or 1h: by SIGTERM, and after --grace by SIGKILL; a line says so "
+                "when a tenth of it is left"},
            {.name = "--inherit",
             .what = "processes that COMMAND leaves running keep the lock until the last of them "
                     "has ended, as with flock(1); the run ends with COMMAND"},
@@ -316,7 +346,8 @@ command run_command() {
             .value = "S",
             .what =
                 "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
-                "a third of the time to live (default: a 25th of it; 0: only SIGKILL)"},
+                "a third of the time to live (default: a 25th of it; 0: only SIGKILL). After "
+                "--max-hold and 'lockflight break': between SIGTERM and SIGKILL (default: 5)"},
            {.name = "--wait-anyway", .what = "wait also for a run that this one is inside of"},
            {.name = "--on-deadlock",
             .value = "WHAT",
@@ -365,6 +396,8 @@ command run_command() {
             "repair the index first, if a run was killed in the middle"},
            {"lockflight run --at-least 30s restart -- systemctl restart web",
             "restart at most twice a minute"},
+           {"lockflight run --max-hold 2h backup -- ./backup.sh",
+            "end a backup that hangs, so that the next one can run"},
            {"lockflight run --inherit --nonblock web -- ./start-web-server",
             "start a server that goes on in the background, unless one runs"},
            {"lockflight run --json 3 backup -- ./backup.sh 3>>backup.jsonl",
@@ -395,8 +428,9 @@ command run_command() {
                      {not_repaired,
                       "a holder died, and --on-owner-died is fail, or its command has failed"},
                      {lost_lock,
-                      "the lock was lost while COMMAND ran, and COMMAND was ended, in a cluster's "
-                      "domain"},
+                      "the lock was lost while COMMAND ran, in a cluster's domain; or the time of "
+                      "--max-hold was over, or 'lockflight break' has ended the hold; COMMAND was "
+                      "ended"},
                      {not_executable, "COMMAND cannot be run"},
                      {not_found, "COMMAND is not found"}},
       .run = run_run,

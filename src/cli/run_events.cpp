@@ -84,8 +84,12 @@ void run_events::command_has_ended(const ending& its) {
   if (is_wanted()) write("ended", {{"code", its.code}, {"ran", its.ran}});
 }
 
-void run_events::has_lost_lock() {
-  if (is_wanted()) write("lost");
+void run_events::ends_soon(std::chrono::nanoseconds in) {
+  if (is_wanted()) write("ends_soon", {{"ends_in", json_seconds(nanoseconds_of(in))}});
+}
+
+void run_events::has_lost_lock(const char* why) {
+  if (is_wanted()) write("lost", {{"why", why}});
 }
 
 void run_events::has_released() {

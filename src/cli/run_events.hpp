@@ -38,7 +38,9 @@ class run_events {
   void was_interrupted(int signal_number);
   void command_has_ended(const ending& its);
   void command_runs_again(std::chrono::nanoseconds after);
-  void has_lost_lock();
+  void ends_soon(std::chrono::nanoseconds in);
+  /// `why` is that of word_of_loss().
+  void has_lost_lock(const char* why);
   void has_released();
   /// Called when the descriptor is about to be closed.
   void end() { to_ = -1; }

@@ -16,8 +16,11 @@ namespace lockflight::cli {
 /// was written. A reader that is gone sends this process no SIGPIPE.
 bool write_within(int to, std::string_view text, std::chrono::milliseconds within);
 
-/// Writes "lockflight COMMAND: LINE", without control characters. If nobody has made room for it
-/// after a tenth of a second, the line is lost.
-void say(const std::string& line, std::string_view command = "run");
+/// The command in whose name say() speaks; `run` at the beginning.
+void speak_as(const char* command);
+
+/// Writes "lockflight COMMAND: LINE", without control characters. If nobody has made room for it after
+/// a tenth of a second, the line is lost.
+void say(const std::string& line);
 
 }  // namespace lockflight::cli

@@ -12,14 +12,27 @@
 namespace lockflight::cli {
 namespace {
 
+/// "in 2 min 3 s", "over, was broken".
+std::string end_text(const hold_ending& end) {
+  if (end.why == end_reason::none) return "";
+  if (end.in.count() > 0) return "in " + duration(seconds_of(end.in));
+  return end.why == end_reason::limit      ? "time is over"
+         : end.why == end_reason::released ? "was released"
+                                           : "was broken";
+}
+
 void print_users(console& out, std::span<const lock_user> of_lock, bool of_cluster) {
+  const bool have_ends = std::ranges::any_of(
+      of_lock, [](const lock_user& each) { return each.ending.why != end_reason::none; });
   table users({{.title = of_cluster ? "host" : "", .numeric = false},
                {.title = "pid"},
                {.title = "", .numeric = false},
                {.title = "for"},
                {.title = "", .numeric = false},
                {.title = "runs"},
-               {.title = "command", .numeric = false}});
+               {.title = "command", .numeric = false},
+               {.title = have_ends ? "ends" : "", .numeric = false},
+               {.title = have_ends ? "note" : "", .numeric = false}});
   for (const lock_user& user : of_lock)
     users.add_row({{of_cluster && user.host.empty() ? "(here)" : visible(user.host)},
                    {std::to_string(user.pid)},
@@ -27,7 +40,9 @@ void print_users(console& out, std::span<const lock_user> of_lock, bool of_clust
                    {duration(seconds_of(user))},
                    {state_text(user), user.dead || user.stopped ? style::bad : style::plain},
                    {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
-                   {visible(user.command)}});
+                   {visible(user.command)},
+                   {end_text(user.ending)},
+                   {visible(user.note)}});
   users.print(out);
 }
 
@@ -105,7 +120,9 @@ command who_command() {
            "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
            "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
            "container's. A semaphore, which 'lockflight run --units N' makes, has \"units\", "
-           "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
+           "which is N, and each of its holders a \"unit\". A hold with an end has \"ends_in\", "
+           "seconds, and \"ends_by\": \"limit\", \"broken\" or \"released\"; one of 'lockflight "
+           "hold' has the \"token\" by which it is released, and its \"note\". If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
            "\"acquires\" are the exclusive ones on this host since the lock was made. "
            "\"owner_died\" is about exclusive holders: the death of one that shares is not told "

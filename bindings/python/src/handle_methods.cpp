@@ -226,16 +226,19 @@ void add_handle(nb::module_& to) {
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
               const std::string& kind, const std::string& parameters, int units, bool raises,
-              bool reentrant, bool shared, bool raises_on_loss, std::uint64_t loss_number) {
-             new (self) handle_object({.in = in,
-                                       .name = name,
-                                       .what = {.kind = kind, .parameters = parameters},
-                                       .units = units,
-                                       .raises = raises,
-                                       .reentrant = reentrant,
-                                       .shared = shared,
-                                       .raises_on_loss = raises_on_loss,
-                                       .loss_number = loss_number});
+              bool reentrant, bool shared, bool raises_on_loss, std::uint64_t loss_number,
+              double max_hold) {
+             new (self) handle_object(
+                 {.in = in,
+                  .name = name,
+                  .what = {.kind = kind, .parameters = parameters},
+                  .units = units,
+                  .raises = raises,
+                  .reentrant = reentrant,
+                  .shared = shared,
+                  .raises_on_loss = raises_on_loss,
+                  .loss_number = loss_number,
+                  .max_hold = std::chrono::nanoseconds(static_cast<std::int64_t>(max_hold * 1e9))});
            })
       .def(
           "__init__",

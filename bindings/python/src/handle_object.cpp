@@ -108,6 +108,8 @@ bool take_one(const part& one, limit patience, mode as, std::uint64_t loss_numbe
       mine.handle->release(as);  // else the next holder would be told of a death
   }
   mine.was_lost = false;
+  if (one.of->max_hold.count() > 0) [[unlikely]]
+    mine.handle->end_after(one.of->max_hold);
   if (loss_number != 0) [[unlikely]] {
     try {
       mine.at_loss = std::make_unique<number_at_loss>(mine.handle->loss(), add_number{loss_number});

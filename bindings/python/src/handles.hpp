@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -27,11 +28,13 @@ struct recipe {
   named_lock_options what;
   int units = 0;  ///< of a semaphore
   bool raises = false;
-  bool reentrant = false;         ///< its holder may acquire exclusively again
-  bool shared = false;            ///< it is a SharedMutex, which has readers
-  bool raises_on_loss = false;    ///< the end of a block throws lost_error
-  std::uint64_t loss_number = 0;  ///< reported when a hold of a thread is lost; 0: none is
-  bool may_be_lost = raises_on_loss || loss_number != 0 || in.is_of_cluster();
+  bool reentrant = false;                ///< its holder may acquire exclusively again
+  bool shared = false;                   ///< it is a SharedMutex, which has readers
+  bool raises_on_loss = false;           ///< the end of a block throws lost_error
+  std::uint64_t loss_number = 0;         ///< reported when a hold of a thread is lost; 0: none is
+  std::chrono::nanoseconds max_hold{0};  ///< each hold ends after that time; 0: it does not
+  bool may_be_lost = raises_on_loss || loss_number != 0 || max_hold.count() > 0 ||
+                     in.is_of_cluster();
 };
 
 /// The numbers of holds that are lost and that Python has not taken yet. The library's thread,

@@ -2,6 +2,7 @@
 tests/names/agent/losses_test.py has what is so in a cluster."""
 
 import asyncio
+import math
 import pickle
 import sys
 import threading
@@ -194,9 +195,64 @@ def test_it_is_pickled(domain):
                 lose(domain)
 
 
+def test_a_time_limit_is_a_loss(domain):
+    calls = []
+    lock = lockflight.Mutex("a", domain, max_hold=0.05, on_loss=calls.append)
+    with pytest.raises(lockflight.LockLost):
+        with lock:
+            assert 0 < lock.valid_for() <= 0.05
+            until(lambda: calls)
+            assert lock.lost
+            assert not in_thread(lambda: lockflight.Mutex("a", domain).acquire(False)), (
+                "a time limit makes no two holders"
+            )
+    assert lock.lost
+    with lockflight.Mutex("a", domain) as other:
+        assert other.owner_died
+        other.mark_consistent()
+        assert other.valid_for() == math.inf
+    with lock:
+        pass
+    assert len(calls) == 1
+
+
+def test_a_time_limit_of_units_readers_and_several(domain):
+    gpu = lockflight.Semaphore("gpu", 2, domain, max_hold=0.02)
+    shared = lockflight.SharedMutex("s", domain, max_hold=0.02, loss="ignore")
+    with pytest.raises(lockflight.LockLost):
+        with gpu:
+            until(lambda: gpu.lost)
+    with shared.shared():
+        until(lambda: shared.lost)
+    with pytest.raises(lockflight.LockLost):
+        with lockflight.all_of(gpu, shared):
+            until(lambda: gpu.lost and shared.lost)
+
+
+def test_a_time_limit_cancels_a_block(domain):
+    async def body():
+        lock = lockflight.Mutex("a", domain, max_hold=0.05)
+        with pytest.raises(lockflight.LockLost):
+            async with lock:
+                await asyncio.sleep(20)
+
+    asyncio.run(body())
+
+
+def test_a_lock_with_a_time_limit_is_pickled(domain):
+    lock = pickle.loads(pickle.dumps(lockflight.Mutex("a", domain, max_hold=60)))
+    with lock:
+        assert 50 < lock.valid_for() <= 60
+
+
 @pytest.mark.parametrize(
     "arguments, error, text",
     [
+        ({"max_hold": 0}, ValueError, "max_hold 0 (accepted: a number of seconds above 0"),
+        ({"max_hold": -1.5}, ValueError, "max_hold -1.5 (accepted"),
+        ({"max_hold": math.nan}, ValueError, "max_hold nan (accepted"),
+        ({"max_hold": "1m"}, TypeError, "max_hold '1m' (accepted"),
+        ({"max_hold": True}, TypeError, "max_hold True (accepted"),
         ({"loss": "tell"}, ValueError, "loss 'tell' (accepted: 'raise', 'ignore', or None"),
         ({"loss": True}, TypeError, "loss True (accepted: 'raise'"),
         ({"on_loss": asyncio.sleep}, TypeError, "(accepted: a function of the lock, or None)"),

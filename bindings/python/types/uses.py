@@ -14,7 +14,7 @@ mutex = Mutex("a", domain="jobs", on_owner_died="raise", reentrant=True)
 shared = SharedMutex("b")
 gpu = Semaphore("gpu", 3)
 told = Mutex("c", loss="raise", on_loss=lambda of: print(of))
-Semaphore("gpu", 3, loss=None, on_loss=print)
+Semaphore("gpu", 3, loss=None, on_loss=print, max_hold=1.5)
 Mutex("c", loss=3)  # wrong
 Mutex("c", on_loss="print")  # wrong
 

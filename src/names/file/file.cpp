@@ -26,7 +26,8 @@ namespace lockflight::detail {
 namespace {
 
 constexpr std::uint64_t magic = 0x6e69616d6f64666cULL;  // "lfdomain"
-constexpr std::uint32_t abi = sizeof(domain_slot_page) << 16 | sizeof(domain_header);
+// The page as far as all versions know it: what later ones have added, earlier ones do not touch.
+constexpr std::uint32_t abi = offsetof(domain_slot_page, ends) << 16 | sizeof(domain_header);
 
 std::string why(int error) { return std::generic_category().message(error); }
 

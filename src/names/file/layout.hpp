@@ -24,7 +24,8 @@ constexpr std::uint32_t own_words = 320;  ///< of each participant: its queue no
 constexpr std::uint32_t first_record =
     rma::line_words + 32 * rma::line_words;  ///< behind the nodes
 constexpr int most_slots = 4095;
-constexpr int ranks = 4096;  ///< a power of two; one slot is the steward's
+constexpr std::size_t bytes_of_note = 128;  ///< of a hold with a life of its own
+constexpr int ranks = 4096;                 ///< a power of two; one slot is the steward's
 
 /// The state of a slot.
 enum class slot_state : std::uint8_t { free = 0, living = 1, dead = 2 };
@@ -86,6 +87,15 @@ struct domain_slot_page {
 
   shm::detail::bell bell;  ///< of its cells
 
+  // ---- ends of holds, which earlier versions neither read nor write ----
+  /// When the hold of each record is to end (names/life/hold_end.hpp).
+  std::atomic<std::uint64_t> ends[records];
+  /// The incarnation that is a keeper of `lockflight hold`, the token by which its hold is
+  /// released, and its note. 0: none.
+  std::atomic<std::uint32_t> keeper;
+  std::atomic<std::uint64_t> kept_token;
+  std::atomic<std::uint64_t> note[bytes_of_note / sizeof(std::uint64_t)];
+
   [[nodiscard]] slot_life life_now() const {
     return slot_life::from(life.load(std::memory_order_seq_cst));
   }
@@ -99,6 +109,7 @@ struct domain_slot_page {
 constexpr std::uint32_t own_bell = UINT32_MAX;
 constexpr std::size_t slot_bytes = 4096;
 static_assert(sizeof(domain_slot_page) <= slot_bytes);
+static_assert(offsetof(domain_slot_page, ends) == 3200, "behind all that earlier versions know");
 static_assert(offsetof(domain_slot_page, sleeps_at) == sizeof(domain_slot_page::words) + 128,
               "earlier versions find the other words where they were");
 

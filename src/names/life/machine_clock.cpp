@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
+
+#include "names/file/fork.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -13,11 +16,7 @@ ino_t inode_of(const char* space) {
   return stat(space, &s) == 0 ? s.st_ino : 0;
 }
 
-}  // namespace
-
-std::uint64_t time_space() noexcept { return inode_of("/proc/self/ns/time"); }
-
-std::int64_t clock_shift_ns() noexcept {
+std::int64_t shift_of(const char* wanted) noexcept {
   // The file is about the namespace of our children, which is ours unless we have made them another
   // one.
   const std::uint64_t ours = time_space();
@@ -29,10 +28,27 @@ std::int64_t clock_shift_ns() noexcept {
     std::int64_t nanoseconds = 0;
     constexpr std::int64_t second = 1'000'000'000;
     while (file >> clock >> seconds >> nanoseconds)
-      if (clock == "monotonic") return seconds * second + nanoseconds;
+      if (clock == wanted) return seconds * second + nanoseconds;
   } catch (...) {  // no memory: what is shown may be wrong
   }
   return 0;
+}
+
+}  // namespace
+
+std::uint64_t time_space() noexcept { return inode_of("/proc/self/ns/time"); }
+
+std::int64_t clock_shift_ns() noexcept { return shift_of("monotonic"); }
+
+std::int64_t boot_clock_shift_ns() noexcept {
+  static std::atomic<std::uint64_t> known_to{0};
+  static std::atomic<std::int64_t> shift{0};
+  const std::uint64_t now = image();
+  if (known_to.load(std::memory_order_acquire) != now) {
+    shift.store(shift_of("boottime"), std::memory_order_relaxed);
+    known_to.store(now, std::memory_order_release);
+  }
+  return shift.load(std::memory_order_relaxed);
 }
 
 }  // namespace lockflight::detail

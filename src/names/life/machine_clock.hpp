@@ -9,6 +9,9 @@ namespace lockflight::detail {
 /// By how much the clock of this process is ahead of the machine's; 0 if /proc does not say.
 [[nodiscard]] std::int64_t clock_shift_ns() noexcept;
 
+/// The same of CLOCK_BOOTTIME. Read once in each process image.
+[[nodiscard]] std::int64_t boot_clock_shift_ns() noexcept;
+
 /// The number of the namespace of time whose clocks this process reads; 0 if /proc does not say, or
 /// the kernel has no such namespaces.
 [[nodiscard]] std::uint64_t time_space() noexcept;

@@ -7,6 +7,7 @@
 // threads, and once a second if there are many.
 #pragma once
 
+#include <algorithm>
 #include <ctime>
 #include <functional>
 #include <utility>
@@ -148,14 +149,18 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     if (sleeper_.armed()) [[unlikely]]
       disarm();
   }
-  /// Notes, for display only, since when our record holds its lock. The clock is the coarse one,
-  /// which costs a few nanoseconds and is some milliseconds late. Returns its time.
+  /// Notes since when our record holds its lock. The clock is the coarse one, which costs a few
+  /// nanoseconds and is some milliseconds late. Returns its time. The moment that is noted is later
+  /// than that of each earlier hold of this participant, so that it names the hold (hold_end.hpp).
   std::uint64_t note_hold(int record) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
                     static_cast<std::uint64_t>(now.tv_nsec);
-    ours_.holds_since[record].store(to_machine(ns, clock_shift_), std::memory_order_relaxed);
+    last_hold_ns_ = std::max(ns, last_hold_ns_ + 1);
+    // Release: who reads the moment finds the record as it is in this hold, or in a later one.
+    ours_.holds_since[record].store(to_machine(last_hold_ns_, clock_shift_),
+                                    std::memory_order_release);
     return ns;
   }
 
@@ -246,6 +251,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
   std::atomic<bool> asked_{false};  // by another thread
+
+  std::uint64_t last_hold_ns_ = 0;
 
   // The present wait, or the last one.
   bool goes_on_ = false;

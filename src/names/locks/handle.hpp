@@ -2,6 +2,7 @@
 // or a semaphore (units_handle.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,8 +44,20 @@ class handle {
   [[nodiscard]] virtual bool still_valid() const = 0;
   /// still_valid(), and the domain's file was not overwritten.
   [[nodiscard]] virtual bool is_intact() const = 0;
-  /// Nanoseconds; UINT64_MAX: without limit.
-  [[nodiscard]] virtual std::uint64_t valid_for() const = 0;
+  /// For how long the host is certainly alone, in nanoseconds; UINT64_MAX: without limit.
+  [[nodiscard]] virtual std::uint64_t alone_for() const = 0;
+  [[nodiscard]] virtual hold_ending ending() const = 0;
+  /// The sooner of the two. After a loss was told, the file may have no memory any more.
+  [[nodiscard]] std::uint64_t valid_for() const {
+    const std::uint64_t alone = alone_for();
+    if (alone == 0) return 0;
+    const hold_ending end = ending();
+    return end.why == end_reason::none ? alone : std::min(alone, nanoseconds_of(end.in));
+  }
+  virtual void end_after(std::uint64_t nanoseconds) = 0;
+  /// Has the holder count as one of `lockflight hold`: others release its hold by that token, and
+  /// see the note.
+  virtual void keep(std::uint64_t token, const std::string& note) = 0;
   /// Of the hold of this thread, which is watched from now on. Throws domain_error (not_held,
   /// wrong_thread, system).
   [[nodiscard]] virtual std::stop_token loss() = 0;

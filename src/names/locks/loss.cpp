@@ -32,6 +32,8 @@ namespace lockflight::detail {
 struct hold_watch::hold {
   std::shared_ptr<domain_file> file;
   cluster::incarnation_number incarnation = 0;
+  const domain_slot_page& slot;
+  hold_name name;
   std::stop_source loss;
   bool has_ended = false;  // guarded by the mutex of the watch
 };
@@ -47,7 +49,14 @@ constexpr std::uint32_t changes = IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF | IN_DELE
 
 /// When a hold is told that it is lost, if its file is in place.
 cluster::instant loss_time_of(const hold_watch::hold& what) {
-  return what.file->is_of_cluster() ? loss_time(*what.file, what.incarnation) : never;
+  constexpr std::uint64_t ns_of_us = 1'000;
+  const hold_end end = end_of(what.slot, what.name);
+  const cluster::instant ends =
+      end.why == end_reason::none
+          ? never
+          : static_cast<cluster::instant>((end.at_ns + ns_of_us - 1) / ns_of_us);
+  return what.file->is_of_cluster() ? std::min(ends, loss_time(*what.file, what.incarnation))
+                                    : ends;
 }
 
 [[noreturn]] void refuse(const char* what) {
@@ -132,6 +141,11 @@ class loss_watch {
     else
       first = 0;
     if (first < timer_at_) wake();
+  }
+
+  void look_now() {
+    const std::scoped_lock guard(mutex_);
+    wake();
   }
 
   void end(const std::shared_ptr<hold_watch::hold>& what) {
@@ -307,9 +321,10 @@ bool is_in_place(const domain_file& file) {
   }
 }
 
-hold_watch::hold_watch(const std::shared_ptr<domain_file>& file)
-    : hold_(std::make_shared<hold>(
-          hold{file, file->is_of_cluster() ? file->cluster().incarnation.load() : 0, {}})),
+hold_watch::hold_watch(const std::shared_ptr<domain_file>& file, const domain_slot_page& slot,
+                       hold_name name)
+    : hold_(std::make_shared<hold>(hold{
+          file, file->is_of_cluster() ? file->cluster().incarnation.load() : 0, slot, name, {}})),
       image_(image()) {
   loss_watch::of_this_process().begin(hold_);
 }
@@ -319,6 +334,10 @@ hold_watch::~hold_watch() {
 }
 
 std::stop_token hold_watch::token() const { return hold_->loss.get_token(); }
+
+void hold_watch::look_now() {
+  if (image_ == image()) loss_watch::of_this_process().look_now();
+}
 
 void hold_watch::tell() { hold_->loss.request_stop(); }
 

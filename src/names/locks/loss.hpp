@@ -11,6 +11,9 @@
 //   when it sets the deadline back.
 // - A new hold has an earlier loss time than all others.
 //
+// The end of a hold (names/life/hold_end.hpp) is a loss time as well. Another process that sets one
+// changes a time of the file, as the agent does.
+//
 // Invariants:
 // - The timer is set to no later moment than the loss time of any hold in the list.
 // - A function that is called for a hold does not begin after the end of its hold_watch, which
@@ -32,6 +35,7 @@
 #include <vector>
 
 #include "names/file/file.hpp"
+#include "names/life/hold_end.hpp"
 
 namespace lockflight::detail {
 
@@ -42,8 +46,10 @@ namespace lockflight::detail {
 /// Watches a hold while this object exists.
 class hold_watch {
  public:
-  /// Throws domain_error (system) if there is no descriptor or no thread for it.
-  explicit hold_watch(const std::shared_ptr<domain_file>& file);
+  /// Of the hold that has that name in that page of the file. Throws domain_error (system) if there
+  /// is no descriptor or no thread for it.
+  hold_watch(const std::shared_ptr<domain_file>& file, const domain_slot_page& slot,
+             hold_name name);
   /// Waits for a function that is called for this hold now, unless this thread runs it.
   ~hold_watch();
   hold_watch(const hold_watch&) = delete;
@@ -55,6 +61,8 @@ class hold_watch {
   [[nodiscard]] bool is_told() const { return token().stop_requested(); }
   /// Tells it at once, on this thread.
   void tell();
+  /// The thread looks at once: the end of the hold is nearer than before.
+  void look_now();
 
   struct hold;
 

@@ -36,6 +36,11 @@ constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
                      "lock " + detail::shown(of.name()) + ": its note in etcd: " + why);
 }
 
+std::chrono::nanoseconds duration_of(std::uint64_t ns) {
+  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(ns, most)));
+}
+
 [[noreturn, gnu::cold]] void refuse_moved() {
   throw domain_error(domain_error::reason::invalid,
                      "a handle from which another was moved (accepted: assigning to it)");
@@ -95,11 +100,21 @@ std::vector<std::uint64_t> named_handle::tokens() const { return live().tokens()
 bool named_handle::owner_died() const { return is_held() && live().owner_died(); }
 void named_handle::mark_consistent() { live().mark_consistent(); }
 bool named_handle::still_valid() const { return live().still_valid(); }
+bool named_handle::is_held_in_some_way() const {
+  return is_held() || (impl_ && impl_->is_held_by_parent());
+}
 std::chrono::nanoseconds named_handle::valid_for() const {
-  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
-  const bool holds = is_held() || (impl_ && impl_->is_held_by_parent());
-  const std::uint64_t left = holds ? live().valid_for() : 0;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
+  return duration_of(is_held_in_some_way() ? live().valid_for() : 0);
+}
+void named_handle::end_after(std::chrono::nanoseconds time) {
+  if (time.count() < 0)
+    throw domain_error(
+        domain_error::reason::invalid,
+        "a time limit of " + std::to_string(time.count()) + " ns (accepted: 0 or more)");
+  live().end_after(nanoseconds_of(time));
+}
+hold_ending named_handle::ending() const {
+  return is_held_in_some_way() ? live().ending() : hold_ending{};
 }
 std::uint64_t named_handle::done_until() const {
   const auto until = live().done_until(etcd_answers_within);
@@ -130,6 +145,12 @@ published_value named_handle::await_published(const published_value& seen, limit
 // A handle that was moved from has nothing to extend or to finish.
 void named_control::interrupt_with(std::function<bool()> is_interrupted) {
   of_.live().interrupt_with(is_interrupted);
+}
+std::chrono::nanoseconds named_control::alone_for() const {
+  return duration_of(of_.is_held_in_some_way() ? of_.live().alone_for() : 0);
+}
+void named_control::keep(std::uint64_t token, const std::string& note) {
+  of_.live().keep(token, note);
 }
 bool named_control::is_held_by_parent() const {
   return of_.impl_ && of_.impl_->is_held_by_parent();

@@ -336,23 +336,48 @@ bool one_lock::owner_died() const {
 
 void one_lock::mark_consistent() {
   need_exclusive();
-  if (valid_for() == 0) return;  // the next holder then learns of a death
+  // The next holder then learns of a death. A hold that has come to its end is still alone.
+  if (alone_for() == 0) return;
   if (at_->across)
     at_->across->mark_consistent();
   else
     at_->lock->mark_consistent();
 }
 
-std::uint64_t one_lock::valid_for() const {
+std::uint64_t one_lock::alone_for() const {
   if (held_ == mode::none || (watch_ && watch_->is_told())) return 0;
   const lock_in_use& at = hold();
   return at.across ? at.across->valid_for() : UINT64_MAX;
 }
 
+// In a child of a fork it is about the hold of the parent.
+hold_ending one_lock::ending() const {
+  if (held_ == mode::none) return {};
+  const hold_end end = end_of(own_page(), own_name());
+  if (end.why == end_reason::none) return {};
+  const std::uint64_t now = boot_time_ns();
+  return {std::chrono::nanoseconds(end.at_ns - std::min(now, end.at_ns)), end.why};
+}
+
+void one_lock::end_after(std::uint64_t nanoseconds) {
+  check_held(mode::none);
+  const std::uint64_t now = boot_time_ns();
+  set_end(own_page(), own_name(),
+          {now + std::min(nanoseconds, UINT64_MAX - now), end_reason::limit});
+  if (watch_) watch_->look_now();
+}
+
+void one_lock::keep(std::uint64_t token, const std::string& note) {
+  check_held(mode::none);
+  keep_by(own_page(), token, note);
+}
+
+hold_name one_lock::own_name() const { return name_of_hold(own_page(), hold().lock->held_record); }
+
 std::stop_token one_lock::loss() {
   check_held(mode::none);
   if (!watch_) {
-    watch_ = std::make_unique<hold_watch>(file_);
+    watch_ = std::make_unique<hold_watch>(file_, own_page(), own_name());
     // The watch began with the host's incarnation of now, which may be later than this hold's.
     if (valid_for() == 0) watch_->tell();
   }

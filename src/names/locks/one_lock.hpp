@@ -13,6 +13,7 @@
 
 #include "names/cluster/client/across_hosts.hpp"
 #include "names/cluster/client/name_notes.hpp"
+#include "names/life/hold_end.hpp"
 #include "names/life/time_limit.hpp"
 #include "names/locks/attachment.hpp"
 #include "names/locks/directory.hpp"
@@ -76,7 +77,10 @@ class one_lock final : public handle {
   void mark_consistent() override;
   [[nodiscard]] bool still_valid() const override { return file_->is_current(); }
   [[nodiscard]] bool is_intact() const override { return is_in_place(*file_); }
-  [[nodiscard]] std::uint64_t valid_for() const override;
+  [[nodiscard]] std::uint64_t alone_for() const override;
+  [[nodiscard]] hold_ending ending() const override;
+  void end_after(std::uint64_t nanoseconds) override;
+  void keep(std::uint64_t token, const std::string& note) override;
   [[nodiscard]] std::stop_token loss() override;
   void abandon() override;
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience) override;
@@ -145,6 +149,9 @@ class one_lock final : public handle {
   void raise_if_owner_died();
   /// The lock by which this handle holds.
   [[nodiscard]] lock_in_use& hold() const { return joined_ ? *joined_ : *at_; }
+  /// The page of the thread that holds, and the name of the hold there.
+  [[nodiscard]] domain_slot_page& own_page() const { return file_->slot(me_->slot()); }
+  [[nodiscard]] hold_name own_name() const;
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();
     if (watch_ != nullptr) [[unlikely]]

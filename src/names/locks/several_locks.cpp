@@ -95,10 +95,24 @@ class several_locks final : public handle {
   [[nodiscard]] bool is_intact() const override {
     return std::ranges::all_of(locks_, [](const auto& each) { return each->is_intact(); });
   }
-  [[nodiscard]] std::uint64_t valid_for() const override {
+  [[nodiscard]] std::uint64_t alone_for() const override {
     std::uint64_t least = UINT64_MAX;
-    for (const auto& each : locks_) least = std::min(least, each->valid_for());
+    for (const auto& each : locks_) least = std::min(least, each->alone_for());
     return least;
+  }
+  [[nodiscard]] hold_ending ending() const override {
+    hold_ending first;
+    for (const auto& each : locks_)
+      if (const hold_ending its = each->ending(); its.in < first.in) first = its;
+    return first;
+  }
+  void end_after(std::uint64_t nanoseconds) override {
+    check_held(mode::none);
+    for (const auto& each : locks_) each->end_after(nanoseconds);
+  }
+  // One page says so of all that the thread holds.
+  void keep(std::uint64_t token, const std::string& note) override {
+    locks_.front()->keep(token, note);
   }
   [[nodiscard]] std::stop_token loss() override {
     check_held(mode::none);

@@ -105,8 +105,15 @@ class units_handle final : public handle {
   [[nodiscard]] bool is_intact() const override {
     return unit_ >= 0 ? last()->is_intact() : queue_.is_intact();
   }
-  [[nodiscard]] std::uint64_t valid_for() const override {
-    return unit_ >= 0 ? last()->valid_for() : 0;
+  [[nodiscard]] std::uint64_t alone_for() const override {
+    return unit_ >= 0 ? last()->alone_for() : 0;
+  }
+  [[nodiscard]] hold_ending ending() const override {
+    return unit_ >= 0 ? last()->ending() : hold_ending{};
+  }
+  void end_after(std::uint64_t nanoseconds) override { held_unit().end_after(nanoseconds); }
+  void keep(std::uint64_t token, const std::string& note) override {
+    held_unit().keep(token, note);
   }
   [[nodiscard]] std::stop_token loss() override { return held_unit().loss(); }
 

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "lockflight/lock/robust/record.hpp"
 #include "names/cluster/client/words.hpp"
+#include "names/life/hold_end.hpp"
 #include "names/life/machine_clock.hpp"
 #include "names/locks/semaphore_kind.hpp"
 #include "names/locks/value.hpp"
@@ -59,11 +60,30 @@ void for_each_use(const domain_file& file, Visit visit) {
   });
 }
 
+/// Adds what the page says about the hold of that record, unless that is over.
+void describe_hold(const domain_slot_page& s, int k, record of, std::uint64_t now,
+                   lock_user& user) {
+  const std::uint64_t number = number_of_hold(s, user.slot, k);
+  // (!) The number may be that of a later hold, of another lock. A thread that holds changes the
+  // record first and then the moment of which the number is made: so the number is that of this
+  // record, or of an earlier hold, if the record is read between two equal ones.
+  const auto again = record::from(
+      s.words[first_record + static_cast<unsigned>(k)].load(std::memory_order_acquire));
+  if (again != of || number_of_hold(s, user.slot, k) != number) return;
+  user.hold = number;
+  const hold_end end = end_of(s, name_of_hold(s, k));
+  if (end.why != end_reason::none)
+    user.ending = {std::chrono::nanoseconds(end.at_ns - std::min(now, end.at_ns)), end.why};
+  user.kept_token = kept_token(s);
+  user.note = note_of(s);
+}
+
 /// The users of all locks, by the first lines of the locks.
 std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
   std::multimap<std::uint32_t, lock_user> found;
   const std::int64_t shift_ns = clock_shift_ns();
   const std::uint64_t now = now_ns();
+  const std::uint64_t now_of_ends = boot_time_ns();
   for_each_use(file, [&](int slot, std::uint32_t k, record of, mode held) {
     if (is_of_agent(file, slot)) return;
     const domain_slot_page& s = file.slot(slot);
@@ -71,19 +91,25 @@ std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
     if (held == mode::none && dead) return;  // nothing is left of it but a slot that a sweep frees
     const auto& begun = held == mode::none ? s.waits_since : s.holds_since[k];
     const std::uint64_t since = from_machine(begun.load(std::memory_order_relaxed), shift_ns);
-    found.emplace(
-        static_cast<std::uint32_t>(of.get(record::lock)),
-        lock_user{
-            .held = held,
-            .slot = slot,
-            .pid = s.pid.load(std::memory_order_relaxed),
-            .guarded_pid = thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
-            .dead = dead,
-            .stopped = is_stopped(s),
-            .has_foreign_pid = has_foreign_pid(file, slot),
-            // 0 says that it is not known; and the clock may be read before the word is written.
-            .for_ns = since == 0 ? 0 : now - std::min(since, now),
-            .command = command_of(s)});
+    lock_user& user =
+        found
+            .emplace(
+                static_cast<std::uint32_t>(of.get(record::lock)),
+                lock_user{
+                    .held = held,
+                    .slot = slot,
+                    .pid = s.pid.load(std::memory_order_relaxed),
+                    .guarded_pid =
+                        thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
+                    .dead = dead,
+                    .stopped = is_stopped(s),
+                    .has_foreign_pid = has_foreign_pid(file, slot),
+                    // 0 says that it is not known; and the clock may be read before the word is
+                    // written.
+                    .for_ns = since == 0 ? 0 : now - std::min(since, now),
+                    .command = command_of(s)})
+            ->second;
+    if (held != mode::none) describe_hold(s, static_cast<int>(k), of, now_of_ends, user);
   });
   return found;
 }

@@ -168,6 +168,26 @@ bool is_readable(int descriptor, int milliseconds) {
   return poll(&one, 1, milliseconds) == 1;
 }
 
+TEST_F(CapiDomain, AHoldHasATimeLimit) {
+  lockflight_named* const a = lock("a");
+  refused(lockflight_named_end_after(a, 1), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_end_after(a, UINT64_MAX), "end_after");
+  fine(lockflight_named_end_after(a, 30'000'000), "end_after");
+  int descriptor = -1;
+  fine(lockflight_named_loss_descriptor(a, &descriptor), "loss_descriptor");
+  std::uint64_t left = UINT64_MAX;
+  fine(lockflight_named_valid_for(a, &left), "valid_for");
+  EXPECT_LE(left, 30'000'000U);
+  EXPECT_TRUE(is_readable(descriptor, 5'000));
+  refused(lockflight_named_is_lost(a), LOCKFLIGHT_LOST, "lock 'a'");
+  refused(lockflight_named_release_unless_lost(a), LOCKFLIGHT_LOST, "lock 'a'");
+  EXPECT_EQ(lockflight_named_lock(a), LOCKFLIGHT_OWNER_DIED);
+  fine(lockflight_named_is_lost(a), "is_lost: the end was that of the last hold");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
 TEST_F(CapiDomain, TheLossOfAHoldMakesADescriptorReadableAndCallsAFunction) {
   lockflight_named* const a = lock("a");
   int descriptor = -1;
@@ -589,6 +609,7 @@ TEST_F(CapiDomain, RefusesNull) {
   refused(lockflight_named_release_unless_lost(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   uint64_t left = 0;
   refused(lockflight_named_valid_for(nullptr, &left), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_end_after(nullptr, 1), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_interrupt_with(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID,
           "lock NULL");
   refused(lockflight_named_create(nullptr, "a", nullptr, &none), LOCKFLIGHT_INVALID, "domain NULL");

@@ -428,6 +428,41 @@ TEST(LossOfACluster, NoHoldBeginsThatCouldNotBeToldInTime) {
   a.unlock();
 }
 
+TEST(LossOfACluster, TheEarlierOneOfAnEndAndTheDeadlineIsTold) {
+  own_agent agent;
+  agent.give("a");
+  named_mutex a(domain::attach(agent.name()), "a");
+  a.lock();
+  a.end_after(100ms);
+  told of_end(a);
+  EXPECT_LE(a.valid_for(), 100ms);
+  ASSERT_TRUE(of_end.within(time_to_live / 2));
+  EXPECT_EQ(a.ending().why, end_reason::limit);
+  EXPECT_THROW(a.release(if_lost::throws), lost_error);
+  agent.renew(time_to_live);
+  a.lock();
+  EXPECT_TRUE(a.owner_died());
+  a.end_after(1h);
+  told of_deadline(a);
+  EXPECT_LE(a.valid_for(), time_to_live);
+  agent.renew(time_to_live / 20);
+  ASSERT_TRUE(of_deadline.within(2s));
+  a.unlock();
+}
+
+TEST(LossOfACluster, AnEndIsNotPutOffByTheAgent) {
+  own_agent agent;
+  agent.give("a");
+  named_mutex a(domain::attach(agent.name()), "a");
+  a.lock();
+  a.end_after(50ms);
+  const auto until = clock::now() + 100ms;
+  while (clock::now() < until) agent.renew(time_to_live);
+  EXPECT_EQ(a.valid_for().count(), 0);
+  EXPECT_GT(named_control(a).alone_for().count(), 0) << "nobody else can hold yet";
+  a.unlock();
+}
+
 TEST(LossOfACluster, IsNotToldWhileTheAgentRenews) {
   own_agent agent;
   agent.give("a");

@@ -68,14 +68,28 @@ def checked_on_owner_died(given: Any) -> str:
     return str(given)
 
 
-def checked_loss(given: Any, domain: str) -> str:
-    """None: the default of that domain."""
+def checked_loss(given: Any, domain: str, max_hold: Any) -> str:
+    """None: the default of that domain, or of holds that end."""
     if given is None:
-        return "raise" if domain.startswith("etcd:") else "ignore"
-    accepted = "'raise', 'ignore', or None: 'raise' in the domain of a cluster, else 'ignore'"
+        return "raise" if domain.startswith("etcd:") or max_hold is not None else "ignore"
+    accepted = (
+        "'raise', 'ignore', or None: 'raise' in the domain of a cluster or with max_hold, else "
+        "'ignore'"
+    )
     if checked_text("loss", given, accepted) not in ("raise", "ignore"):
         raise ValueError(f"loss {given!r} (accepted: {accepted})")
     return str(given)
+
+
+def checked_max_hold(given: Any) -> Any:
+    accepted = "a number of seconds above 0 and up to 1e9, or None"
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"max_hold {given!r} (accepted: {accepted})")
+    if not 0 < given <= 1e9:
+        raise ValueError(f"max_hold {given!r} (accepted: {accepted})")
+    return given
 
 
 def checked_function(name: str, given: Any) -> Any:

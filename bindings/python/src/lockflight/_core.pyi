@@ -65,6 +65,7 @@ class Handle:
         shared: bool,
         raises_on_loss: bool,
         loss_number: int,
+        max_hold: float,
     ) -> None: ...
     @overload
     def __init__(

@@ -10,6 +10,7 @@ from ._checked import (
     checked_function,
     checked_lock,
     checked_loss,
+    checked_max_hold,
     checked_on_owner_died,
     checked_text,
     checked_whole,
@@ -40,11 +41,12 @@ class Named(Acquired):
         on_owner_died: str = "tell",
         loss: Optional[str] = None,
         on_loss: _OnLoss = None,
+        max_hold: Optional[float] = None,
     ) -> None:
         domain, name = self.domain, self.name
         self._tasks = holds_of(domain.path, name, may_poll=not domain.name.startswith("etcd:"))
         raises = on_owner_died == "raise"
-        self._raises_on_loss = checked_loss(loss, domain.name) == "raise"
+        self._raises_on_loss = checked_loss(loss, domain.name, max_hold) == "raise"
         self._on_loss = on_loss
         loss_number = 0 if on_loss is None else _losses.number_for(self)
         super().__init__(
@@ -58,6 +60,7 @@ class Named(Acquired):
             self._shares,
             self._raises_on_loss,
             loss_number,
+            0.0 if max_hold is None else float(max_hold),
         )
 
     def _on_hold_lost(self) -> None:
@@ -145,7 +148,12 @@ class Mutex(Named):
     With loss="raise" the end of a `with` in which the lock was lost raises LockLost, and the next
     holder is told of a death, since the block may have been left in the middle; an `async with` is
     cancelled as soon as the lock is lost, and then raises LockLost. That is the default in the
-    domain of a cluster. With loss="ignore", the default elsewhere, neither happens.
+    domain of a cluster and with `max_hold`. With loss="ignore", the default elsewhere, neither
+    happens.
+
+    With `max_hold` each hold ends after that many seconds, as if it were lost; `lockflight break`
+    ends any hold in the same way. The lock is free only when it is released, so that there are
+    never two holders.
 
     `on_loss` is called with this object when a hold of a thread or task is lost: for a thread on
     another one, which it should not keep for long and which holds nothing itself, and for a task in
@@ -164,6 +172,7 @@ class Mutex(Named):
         reentrant: bool = False,
         loss: Optional[str] = None,
         on_loss: _OnLoss = None,
+        max_hold: Optional[float] = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; the lock is not acquired."""
         self._recipe = (
@@ -175,6 +184,7 @@ class Mutex(Named):
             checked_flag("reentrant", reentrant),
             loss,
             checked_function("on_loss", on_loss),
+            checked_max_hold(max_hold),
         )
         self._reentrant = reentrant
         self._make(
@@ -183,6 +193,7 @@ class Mutex(Named):
             on_owner_died=on_owner_died,
             loss=loss,
             on_loss=on_loss,
+            max_hold=max_hold,
         )
 
     def __repr__(self) -> str:
@@ -202,6 +213,7 @@ def _remake(
     reentrant: bool,
     loss: Optional[str],
     on_loss: _OnLoss,
+    max_hold: Optional[float],
 ) -> Mutex:
     return cls(
         name,
@@ -212,6 +224,7 @@ def _remake(
         reentrant=reentrant,
         loss=loss,
         on_loss=on_loss,
+        max_hold=max_hold,
     )
 
 
@@ -242,7 +255,7 @@ class Semaphore(Named):
     each of which takes a slot of the domain. All who use a name agree about `units`, else
     ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
     --units 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
-    units are those of all hosts. `loss` and `on_loss` are those of Mutex.
+    units are those of all hosts. `loss`, `on_loss` and `max_hold` are those of Mutex.
     """
 
     _excludes = False
@@ -256,6 +269,7 @@ class Semaphore(Named):
         on_owner_died: str = "tell",
         loss: Optional[str] = None,
         on_loss: _OnLoss = None,
+        max_hold: Optional[float] = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; no unit is acquired."""
         if not 1 <= checked_whole("units", units, _UNITS) <= 1024:
@@ -267,8 +281,15 @@ class Semaphore(Named):
             checked_on_owner_died(on_owner_died),
             loss,
             checked_function("on_loss", on_loss),
+            checked_max_hold(max_hold),
         )
-        self._make(units=units, on_owner_died=on_owner_died, loss=loss, on_loss=on_loss)
+        self._make(
+            units=units,
+            on_owner_died=on_owner_died,
+            loss=loss,
+            on_loss=on_loss,
+            max_hold=max_hold,
+        )
 
     @property
     def units(self) -> int:
@@ -295,8 +316,17 @@ def _remake_semaphore(
     on_owner_died: str,
     loss: Optional[str],
     on_loss: _OnLoss,
+    max_hold: Optional[float],
 ) -> Semaphore:
-    return cls(name, units, domain, on_owner_died=on_owner_died, loss=loss, on_loss=on_loss)
+    return cls(
+        name,
+        units,
+        domain,
+        on_owner_died=on_owner_died,
+        loss=loss,
+        on_loss=on_loss,
+        max_hold=max_hold,
+    )
 
 
 def all_of(

@@ -8,6 +8,7 @@
 #include "base/number.hpp"
 #include "names/agent/host/uses.hpp"
 #include "names/cluster/client/elsewhere.hpp"
+#include "names/cluster/client/order_lines.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -17,6 +18,9 @@ constexpr auto peers_answer_within = std::chrono::milliseconds(1'000);
 /// The answer of an agent that does not know the lock's users. Earlier agents ignore it as a line
 /// without a use.
 constexpr std::string_view failed = "failed";
+/// The answer to a question that an agent does not understand.
+const std::string unknown = "unknown";
+constexpr unsigned private_mode = 0600;
 constexpr std::size_t uses_most = 2'000;      // of a host, in an answer
 constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
 
@@ -42,21 +46,24 @@ void answers::answer(const std::vector<std::string>& question, questions::reply 
   if (from_.kept.answer(question, to)) return;
   const bool is_about_uses =
       (question.size() == 2 || question.size() == 3) && question[0] == detail::uses_question;
-  if (!is_about_uses) return to(detail::line_of({"unknown"}));
-  gather_uses(question, std::move(to));
+  if (!is_about_uses && !detail::order_from(question)) return to(detail::line_of({unknown}));
+  gather(question, std::move(to));
 }
 
-/// Asks the other hosts, which have as much time as the question says.
-void answers::gather_uses(const std::vector<std::string>& question, questions::reply to) {
+/// Asks the other hosts, which have as much time as a question about uses says.
+void answers::gather(std::vector<std::string> question, questions::reply to) {
   constexpr std::size_t with_time = 3;
-  const auto ms = question.size() == with_time ? read_number<std::uint32_t>(question[2])
-                                               : std::optional<std::uint32_t>();
+  std::optional<std::uint32_t> ms;
+  if (question[0] == detail::uses_question && question.size() == with_time) {
+    ms = read_number<std::uint32_t>(question[2]);
+    question.pop_back();
+  }
   const std::uint64_t number = ++asked_;
   gathering& here = gatherings_[number];
   here.to = std::move(to);
   if (!from_.members) here.silent.emplace_back(domain_elsewhere::every_host);
   for (const peer_status& each : from_.others.status())
-    if (from_.others.ask(each.who.id, number, detail::line_of({question[0], question[1]})))
+    if (from_.others.ask(each.who.id, number, detail::line_of(question)))
       here.awaited.insert(each.who.id);
     else
       here.silent.push_back(from_.members.host_of(each.who.id));
@@ -70,12 +77,16 @@ void answers::gather_uses(const std::vector<std::string>& question, questions::r
 
 std::string answers::asked(const std::string& line) {
   const auto questions = detail::fields_of(line);
-  if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
-    return detail::line_of({"unknown"});
+  const auto order = questions.empty() ? std::nullopt : detail::order_from(questions[0]);
+  if (!order &&
+      (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question))
+    return detail::line_of({unknown});
   try {
-    std::string lines = detail::lines_of(uses_here(
-        domain::attach(from_.file.name(), from_.file.options().mode, from_.file.options().group),
-        from_.host, questions[0][1], uses_most));
+    const domain here =
+        domain::attach(from_.file.name(), from_.file.options().mode, from_.file.options().group);
+    std::string lines =
+        order ? give(here, *order)
+              : detail::lines_of(uses_here(here, from_.host, questions[0][1], uses_most));
     if (lines.size() > told_most) lines.resize(lines.rfind('\n', told_most) + 1);
     return lines;
   } catch (const domain_error& e) {
@@ -84,12 +95,35 @@ std::string answers::asked(const std::string& line) {
   }
 }
 
+/// Gives an order of another host's operator. In a domain of a group an agent kills nobody: any
+/// member may write the domain's words, and so the number of the process that is to be killed.
+std::string answers::give(const domain& here, const hold_order& order) {
+  const bool kills = order.what == hold_order::kind::kills;
+  std::vector<ordered_hold> holds;
+  if (kills && from_.file.options().mode != private_mode) {
+    for (lock_user& each : here.users_of(order.name, nullptr, std::chrono::milliseconds(0)))
+      if (std::ranges::find(order.holds, each.hold) != order.holds.end())
+        holds.push_back({std::move(each), ordered_hold::result::not_permitted});
+  } else {
+    holds = domain_operator(here).order_here(order);
+  }
+  for (ordered_hold& each : holds) {
+    each.user.host = from_.host;
+    from_.log.warn("order", order.by + (kills ? " kills a holder" : " ends a hold"),
+                   {{"name", order.name},
+                    {"pid", each.user.running_pid()},
+                    {"command", each.user.command},
+                    {"result", text_of(each.how)}});
+  }
+  return detail::lines_of(order.name, holds);
+}
+
 void answers::told(member_id by, std::uint64_t number, const std::string& lines) {
   const auto at = gatherings_.find(number);
   if (at == gatherings_.end() || at->second.awaited.erase(by) == 0) return;
-  // An agent that could not look, as it has no descriptors left for example, counts as silent:
-  // somebody there may hold a lock.
-  if (lines == detail::line_of({std::string(failed)}))
+  // An agent that could not look, as it has no descriptors left for example, or that is of a
+  // version without such questions, counts as silent: somebody there may hold a lock.
+  if (lines == detail::line_of({std::string(failed)}) || lines == detail::line_of({unknown}))
     at->second.silent.push_back(from_.members.host_of(by));
   else
     at->second.lines += lines;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/hold_orders.hpp"
 #include "names/agent/link/links.hpp"
 #include "names/agent/process/journal.hpp"
 #include "names/agent/process/known_members.hpp"
@@ -56,7 +57,8 @@ class answers {
   };
 
   void answer(const std::vector<std::string>& question, questions::reply to);
-  void gather_uses(const std::vector<std::string>& question, questions::reply to);
+  void gather(std::vector<std::string> question, questions::reply to);
+  [[nodiscard]] std::string give(const domain& here, const hold_order& order);
   void finish_gathering(std::uint64_t number);
 
   asio::io_context& io_;

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <utility>
 
 #include "base/descriptor.hpp"
 #include "base/number.hpp"
+#include "names/cluster/client/order_lines.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -166,7 +168,8 @@ std::string lines_of(const std::vector<domain_lock>& locks) {
                         : each.dead  ? "dead"
                                      : "",
                         std::to_string(each.for_ns / ns_of_ms), each.command,
-                        each.unit < 0 ? "" : std::to_string(each.unit)});
+                        each.unit < 0 ? "" : std::to_string(each.unit)}) +
+               line_of_hold(each);
   return lines;
 }
 
@@ -174,7 +177,9 @@ std::vector<domain_lock> locks_from(const std::vector<std::vector<std::string>>&
   constexpr std::size_t fields = 9;
   constexpr std::uint64_t ns_of_ms = 1'000'000;
   std::map<std::string, domain_lock> found;
+  lock_user* last = nullptr;  // the line about its hold comes behind its own
   for (const auto& line : lines) {
+    if (last != nullptr) add_hold(line, *std::exchange(last, nullptr));
     if (line.size() != fields || line[0] != uses_question) continue;
     const auto held = mode_from(line[3]);
     const auto pid = read_number<int>(line[4]);
@@ -190,6 +195,7 @@ std::vector<domain_lock> locks_from(const std::vector<std::vector<std::string>>&
                           .stopped = line[5] == "stopped",
                           .for_ns = std::min(*milliseconds, UINT64_MAX / ns_of_ms) * ns_of_ms,
                           .command = line[7]});
+    last = &lock.users.back();
   }
   std::vector<domain_lock> all;
   for (auto& [name, lock] : found) all.push_back(std::move(lock));
