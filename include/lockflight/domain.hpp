@@ -140,10 +140,12 @@ struct domain_slot {
 struct lock_user {
   std::string host = "";   ///< empty: this host
   mode held = mode::none;  ///< none: it waits
-  int unit = -1;           ///< of a semaphore, which it holds; -1: none
-  int slot = -1;           ///< of this host's domain; -1: it is on another host
-  int pid = 0;             ///< on another host that of the command that it runs, if there is one
-  int guarded_pid = 0;     ///< as in domain_slot; 0 on another host
+  int unit = -1;           ///< of a semaphore, the first that it holds; -1: none
+  /// Of a semaphore: the units that it holds, or if it waits, those that it has collected.
+  std::vector<int> units_held = {};
+  int slot = -1;        ///< of this host's domain; -1: it is on another host
+  int pid = 0;          ///< on another host that of the command that it runs, if there is one
+  int guarded_pid = 0;  ///< as in domain_slot; 0 on another host
   bool dead = false;
   bool stopped = false;
   bool has_foreign_pid = false;  ///< as in domain_slot
@@ -311,9 +313,11 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// The number of units of a semaphore, 1 to 1024.
+/// A semaphore of `count` units, 1 to 1024, of which a holder has `take`: at most `count`, and at
+/// most 31, since a thread holds 32 locks at most.
 struct units {
   int count = 1;
+  int take = 1;
 };
 
 /// An argument of named_handle::release(), which throws lost_error after a loss.
@@ -323,10 +327,11 @@ enum class if_lost : std::uint8_t { throws };
 struct hold_state {
   mode held = mode::none;
   std::uint64_t token = 0;  ///< as named_handle::token()
-  int unit = -1;            ///< of a semaphore; -1: none
+  int unit = -1;            ///< of a semaphore, the first of units_held; -1: none
   bool owner_died = false;
   bool is_lost = false;
   std::chrono::nanoseconds valid_for{0};
+  std::vector<int> units_held = {};  ///< of a semaphore, in their order
 };
 
 /// A handle of a name, or of several names that are held together. All ways to use named locks are
@@ -350,8 +355,13 @@ struct hold_state {
 /// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
 /// A unit is held exclusively. If its holder ends or is killed, the unit becomes free, and the next
 /// holder of that unit learns of the death. Waiters are served in the order in which they come, and
-/// an attempt does not overtake them. If the waiter that is next is stopped, others take free units
-/// past it, after a second at most; in a cluster's domain only those on its host do. In a cluster's
+/// an attempt does not overtake them. A handle that takes several units (units::take) gets all of
+/// them or none. When it is next, it collects the units that become free, and keeps them until it
+/// has as many as it takes; nobody else is served meanwhile. So small requests do not delay a large
+/// one, and no two handles wait for units of each other. If its time is over before that, or the
+/// acquire throws, it gives back what it has collected. If the waiter that is next is stopped,
+/// others take free units past it, all that they want at once, after a second at most; in a
+/// cluster's domain only those on its host do. In a cluster's
 /// domain the N units are those of all hosts. The waiter that is next asks other hosts for their
 /// units by turns, so that it finds a free one within about a quarter of a second;
 /// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
@@ -408,13 +418,16 @@ class named_handle {
   [[nodiscard]] const std::string& awaited() const;
   /// N of a semaphore; 0 if the name is no semaphore.
   [[nodiscard]] int units_of() const;
-  /// The unit of a semaphore that this handle holds, or -1.
+  /// The unit of a semaphore that this handle holds, the first of units_held(); or -1.
   [[nodiscard]] int unit() const;
+  /// All of them, in their order. Of a handle that does not hold, or is of locks, none.
+  [[nodiscard]] std::vector<int> units_held() const;
 
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any
-  /// exclusive acquire of this name, or of this unit, before it. Of several names: of the first.
+  /// exclusive acquire of this name, or of this unit, before it. Of several names or units: of the
+  /// first.
   [[nodiscard]] std::uint64_t token() const { return tokens().front(); }
-  /// The token of each of names().
+  /// The token of each of names(); of a semaphore that of each unit, in their order.
   [[nodiscard]] std::vector<std::uint64_t> tokens() const;
   /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
   /// mark_consistent().
@@ -510,10 +523,15 @@ class named_locks : public named_handle, public shared_lock_names<named_locks> {
 ///   gpus.acquire();
 ///   compute_on(gpus.unit());
 ///   gpus.release();
+///
+/// With {.count = 8, .take = 2} in place of 3 each holder has two of eight units, and units_held()
+/// says which.
 class named_semaphore : public named_handle {
  public:
   named_semaphore(const domain& in, std::string_view name, int n)
       : named_handle(in, name, lockflight::units{n}) {}
+  named_semaphore(const domain& in, std::string_view name, lockflight::units n)
+      : named_handle(in, name, n) {}
   [[nodiscard]] bool try_acquire() { return acquire(mode::exclusive, limit::at_once()); }
   [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds) {
     return acquire(mode::exclusive, limit::of_ns(nanoseconds));

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/joined.hpp"
 #include "base/number.hpp"
+#include "base/numbers.hpp"
 #include "cli/named.hpp"
 
 namespace lockflight::cli {
@@ -99,7 +100,7 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
   for (const std::uint64_t each : held.tokens()) tokens.push_back(std::to_string(each));
   // Each name has a line, since no name has a new line.
   set_variable("LOCKFLIGHT_LOCK", joined(held.names(), "\n"));
-  set_variable("LOCKFLIGHT_UNIT", held.unit() < 0 ? "" : std::to_string(held.unit()));
+  set_variable("LOCKFLIGHT_UNIT", numbers_text(held.units_held()));
   set_variable("LOCKFLIGHT_TOKEN", is_alone ? joined(tokens, "\n") : "");
   set_variable("LOCKFLIGHT_OWNER_DIED", held.owner_died() ? "1" : "");
   const std::string domain = identity_of(in);
@@ -115,11 +116,12 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
 
 std::optional<enclosing_run> run_that_excludes(const domain& in,
                                                const std::vector<std::string>& names, bool shared,
-                                               std::optional<int> units) {
+                                               std::optional<units> of_semaphore) {
   const std::vector<enclosing_hold> around = holds_of_enclosing_runs();
   if (around.empty()) return std::nullopt;
   const std::string domain = identity_of(in);
-  int held_units = 0;
+  const units wanted = of_semaphore.value_or(units{});
+  std::size_t held_units = 0;
   for (const enclosing_hold& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
@@ -127,7 +129,10 @@ std::optional<enclosing_run> run_that_excludes(const domain& in,
     for (const lock_user& user : in.users_of(its.name, nullptr, std::chrono::milliseconds(0))) {
       if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
       // Another run may release a unit of a semaphore.
-      if (++held_units >= units.value_or(1)) return enclosing_run{its.name, user};
+      held_units += std::max<std::size_t>(1, user.units_held.size());
+      if (held_units + static_cast<std::size_t>(wanted.take) >
+          static_cast<std::size_t>(wanted.count))
+        return enclosing_run{its.name, user};
     }
   }
   return std::nullopt;

@@ -32,10 +32,11 @@ struct enclosing_run {
   lock_user holder;
 };
 /// The first of these names that a run around this process holds now, unless it shares it and this
-/// process wants to share it; of a semaphore of so many units, if runs around this process hold all
-/// of them.
+/// process wants to share it; of a semaphore, if runs around this process hold so many units that
+/// those that it takes cannot become free.
 [[nodiscard]] std::optional<enclosing_run> run_that_excludes(const domain& in,
                                                              const std::vector<std::string>& names,
-                                                             bool shared, std::optional<int> units);
+                                                             bool shared,
+                                                             std::optional<units> of_semaphore);
 
 }  // namespace lockflight::cli

@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
+constexpr std::uint64_t most_taken = 31;
 
 // The meaning of options of flock(1) that a run does not need.
 constexpr const char* holds_alone = "nothing, since a run without --shared holds the lock alone";
@@ -60,15 +61,27 @@ void read_on_owner_died(const std::string& text, guarded_command& what) {
     throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
 }
 
+void read_units(const arguments& given, guarded_command& what) {
+  check_together(given, "--units", {"--shared", "--leader", "--every"});
+  const auto take = given.one("--take");
+  if (take && !given.has("--units"))
+    throw refuse("--take", *take, "only with --units, of which so many are taken");
+  const auto text = given.one("--units");
+  if (!text) return;
+  what.units = units{static_cast<int>(whole_number("--units", *text, 1, most_units)), 1};
+  const auto count = static_cast<std::uint64_t>(what.units->count);
+  if (take)
+    what.units->take =
+        static_cast<int>(whole_number("--take", *take, 1, std::min(count, most_taken)));
+}
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
   what.in = *domain_name_from(given);
   if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
-  check_together(given, "--units", {"--shared", "--leader", "--every"});
-  if (const auto text = given.one("--units"))
-    what.units = static_cast<int>(whole_number("--units", *text, 1, most_units));
+  read_units(given, what);
   check_together(given, "--leader",
                  {"--shared", "--timeout", "--nonblock", "--every", "--conflict-exit-code"});
   check_together(given, "--every", {"--shared"});
@@ -163,6 +176,11 @@ command run_command() {
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
            "'lockflight domain forget' forgets it, when nobody uses NAME.",
+           "With --take K as well, a run has K units: LOCKFLIGHT_UNIT lists them, such as '0,3', and "
+           "LOCKFLIGHT_TOKEN has a line for each. The run gets all K or none. When it is next, it "
+           "collects the units that become free and keeps them, and no other run is served "
+           "meanwhile: so runs that take few do not delay one that takes many, and no two runs wait "
+           "for units of each other. A run that gives up gives back what it has collected.",
            "With --on-owner-died CMD, a run that is told of a death first runs CMD in /bin/sh, "
            "under the lock and in the same environment. If CMD exits with 0, what the lock guards "
            "counts as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run "
@@ -204,7 +222,7 @@ command run_command() {
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
            "and \"waiters\", each with fields as in 'lockflight who --json', as \"silent\" is, or "
            "the \"missing_answer\" of a cluster's etcd; \"acquired\" has "
-           "\"tokens\", \"owner_died\", and with --units a \"unit\"; \"ended\", which is about "
+           "\"tokens\", \"owner_died\", and with --units a \"unit\" and all \"units_held\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --every, has \"until\", seconds "
            "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
            "more. A line that nobody reads within a tenth of a second is lost, with all after "
@@ -225,6 +243,10 @@ command run_command() {
             .value = "N",
             .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
                     "1 to 1024 (--slots in earlier versions)"},
+           {.name = "--take",
+            .value = "K",
+            .what = "with --units: take K of the N units, all of them or none; 1 to 31 (default: "
+                    "1)"},
            {.name = "--timeout",
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},

@@ -41,7 +41,7 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
   else if (lock.users.empty())
     out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
   if (!lock.users.empty() && lock.units > 0)
-    out.line(fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
+    out.line(fmt::format("{} of {} units are held", count_of_held(lock), lock.units));
   if (!lock.users.empty()) print_users(out, lock.users, of_cluster);
   if (!lock.users.empty() && lock.owner_died)
     out.line("A holder died: what the lock guards may be half done.");
@@ -105,7 +105,8 @@ command who_command() {
            "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
            "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
            "container's. A semaphore, which 'lockflight run --units N' makes, has \"units\", "
-           "which is N, and each of its holders a \"unit\". If there are circles, \"circles\" has "
+           "which is N, and each of its holders a \"unit\" and all its \"units_held\", as has a waiter "
+           "with --take that has collected some. If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "
            "\"acquires\" are the exclusive ones on this host since the lock was made. "
            "\"owner_died\" is about exclusive holders: the death of one that shares is not told "

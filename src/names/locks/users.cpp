@@ -102,15 +102,29 @@ void show_among_hosts(const domain_file& file, std::uint32_t line, domain_lock& 
   std::erase_if(one.users, [](const lock_user& each) { return each.dead; });
 }
 
+/// True if the participant has taken the unit in its present wait: it collects. Both begin by a
+/// clock with ticks.
+bool collects(const lock_user& waiter, const lock_user& has) {
+  constexpr std::uint64_t ticks_ns = 10'000'000;
+  return has.for_ns <= waiter.for_ns + ticks_ns;
+}
+
 /// Adds the users of a unit to those of its semaphore. The users of the queue wait, and the holders
-/// of units hold. A participant that is about to take a unit, or has just taken it, has the queue
-/// as well.
+/// of units hold: one user, whatever the number of its units. A participant that collects units, or
+/// is about to take one or has just taken it, has the queue as well.
 void add_unit(int unit, const domain_lock& its, domain_lock& to) {
   for (lock_user user : its.users) {
     if (user.waits()) continue;
-    std::erase_if(to.users,
-                  [&](const lock_user& each) { return each.slot == user.slot && each.waits(); });
+    const auto same =
+        std::ranges::find(to.users, user.slot, [](const lock_user& each) { return each.slot; });
+    if (same != to.users.end() && (!same->waits() || collects(*same, user))) {
+      same->units_held.push_back(unit);
+      if (!same->waits()) same->for_ns = std::min(same->for_ns, user.for_ns);
+      continue;
+    }
+    if (same != to.users.end()) to.users.erase(same);
     user.unit = unit;
+    user.units_held = {unit};
     to.users.push_back(user);
   }
   to.token = std::max(to.token, its.token);
@@ -145,7 +159,13 @@ std::vector<domain_lock> without_units(std::vector<domain_lock> all) {
       seen.push_back(std::move(each));
     }
   }
-  for (domain_lock& each : seen) sort_users(each.users);
+  for (domain_lock& each : seen) {
+    for (lock_user& user : each.users) {
+      std::ranges::sort(user.units_held);
+      if (!user.waits() && !user.units_held.empty()) user.unit = user.units_held.front();
+    }
+    sort_users(each.users);
+  }
   return seen;
 }
 
