@@ -122,6 +122,7 @@ struct named_lock_options {
   enum class on_death : std::uint8_t { tell, raise } death = on_death::tell;
 };
 
+struct units;
 /// A thread that has a slot of a domain, as `lockflight domain show` prints it.
 struct domain_slot {
   int slot = 0;
@@ -169,13 +170,20 @@ struct domain_lock {
   std::string name = "";
   std::string kind = "";  ///< "semaphore" for a named_semaphore
   std::string parameters = "";
-  int units = 0;               ///< of a semaphore; 0: it is a lock
+  int units = 0;                       ///< of a semaphore: how many it has; 0: it is a lock
+  std::vector<int> unit_numbers = {};  ///< the numbers of these units
+  bool has_set_units = false;          ///< domain::set_units() has chosen them
   std::uint64_t token = 0;     ///< the token of the last exclusive acquire; 0: there was none
   std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
   std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;     ///< of a semaphore: in some unit
   /// The holders, and then the waiters, each the longest first.
   std::vector<lock_user> users = {};
+};
+/// The units that a semaphore has.
+struct semaphore_units {
+  std::vector<int> numbers;
+  bool are_set = false;  ///< by domain::set_units()
 };
 /// A participant of a circle. It holds the lock for which the member before it waits, or is inside
 /// of a `lockflight run` that does, and waits for the lock that the next member holds.
@@ -303,6 +311,19 @@ class domain {
   /// (held) if a thread holds it or waits for it. A handle of the lock makes it again at its next
   /// acquire.
   bool remove_lock(std::string_view name);
+  /// Changes which units a semaphore has: `what.count` or `what.numbers`. No holder is interrupted:
+  /// a unit that is left out is given to nobody any more, and its holder ends by itself. Waiters
+  /// see new units at once, in a cluster's domain on each host within about a second. From then on
+  /// the units that handles and commands give for this name do not count; a handle that takes more
+  /// than there are throws domain_error (invalid). The choice is kept until the name is removed (in
+  /// a cluster's domain until its note in etcd is deleted), and the name is not dropped for want of
+  /// room. A semaphore that does not exist yet is made. Any process that may open the domain may
+  /// call this. Throws domain_error (invalid, full; disagrees: the name is a lock's; system: etcd
+  /// has not answered).
+  void set_units(std::string_view name, const units& what);
+  /// Which units the semaphore of that name has; none if there is no such semaphore. In a cluster's
+  /// domain this asks etcd, and throws domain_error (system) if there is no answer.
+  [[nodiscard]] semaphore_units units_of(std::string_view name) const;
   /// Recovers from all deaths that no participant has recovered from yet, and frees the slots of
   /// the dead threads. Returns how many slots it freed.
   int sweep();
@@ -313,11 +334,14 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// A semaphore of `count` units, 1 to 1024, of which a holder has `take`: at most `count`, and at
-/// most 31, since a thread holds 32 locks at most.
+/// A semaphore of `count` units, 1 to 1024, of which a holder has `take`: at most all of them, and
+/// at most 31, since a thread holds 32 locks at most.
 struct units {
   int count = 1;
   int take = 1;
+  /// The numbers of the units, each 0 to 61, such as those of devices; `count` is not read then.
+  /// Empty: 0 to count - 1.
+  std::vector<int> numbers = {};
 };
 
 /// An argument of named_handle::release(), which throws lost_error after a loss.
@@ -381,7 +405,7 @@ class named_handle {
   /// one is there twice.
   named_handle(const domain& in, std::vector<std::string> names);
   /// A semaphore. Throws domain_error (invalid, disagrees, damaged).
-  named_handle(const domain& in, std::string_view name, units n);
+  named_handle(const domain& in, std::string_view name, const units& n);
   named_handle(named_handle&&) noexcept;
   named_handle& operator=(named_handle&&) noexcept;
   /// A lock that the handle still holds is released as if its holder had died.
@@ -416,7 +440,8 @@ class named_handle {
   /// The name that an acquire waits for, for a function that ends a wait; later the one that it
   /// waited for last.
   [[nodiscard]] const std::string& awaited() const;
-  /// N of a semaphore; 0 if the name is no semaphore.
+  /// How many units a semaphore has; 0 if the name is no semaphore. Before the first acquire: as
+  /// the handle was made; later, domain::set_units() may have changed it.
   [[nodiscard]] int units_of() const;
   /// The unit of a semaphore that this handle holds, the first of units_held(); or -1.
   [[nodiscard]] int unit() const;
@@ -529,8 +554,8 @@ class named_locks : public named_handle, public shared_lock_names<named_locks> {
 class named_semaphore : public named_handle {
  public:
   named_semaphore(const domain& in, std::string_view name, int n)
-      : named_handle(in, name, lockflight::units{n}) {}
-  named_semaphore(const domain& in, std::string_view name, lockflight::units n)
+      : named_handle(in, name, lockflight::units{.count = n}) {}
+  named_semaphore(const domain& in, std::string_view name, const lockflight::units& n)
       : named_handle(in, name, n) {}
   [[nodiscard]] bool try_acquire() { return acquire(mode::exclusive, limit::at_once()); }
   [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds) {

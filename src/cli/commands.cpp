@@ -43,6 +43,8 @@ command man() { return tool::man_command(lockflight_program()); }
 constexpr std::array commands{
     entry{{"run", "run a command while a named lock is held, as flock(1) does"}, run_command},
     entry{{"who", "show who holds a named lock and who waits for it"}, who_command},
+    entry{{"units", "show which units a semaphore has and who holds them, or change them"},
+          units_command},
     entry{{"top", "watch who holds and who waits in a domain"}, top_command},
     entry{tool::agent_listing, tool::agent_command},
     entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},

@@ -15,6 +15,7 @@ using namespace tool;
 // Each file has one of these functions.
 [[nodiscard]] command run_command();
 [[nodiscard]] command who_command();
+[[nodiscard]] command units_command();
 [[nodiscard]] command top_command();
 [[nodiscard]] command domain_command();
 [[nodiscard]] command locks_command();

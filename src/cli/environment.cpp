@@ -14,6 +14,7 @@
 #include "base/number.hpp"
 #include "base/numbers.hpp"
 #include "cli/named.hpp"
+#include "cli/unit_options.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -90,6 +91,20 @@ bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t
          before_ns <= its.since_ns + user.for_ns + tolerance_ns;
 }
 
+/// How many units a run takes; 1 of a lock.
+std::size_t taken(const std::optional<units>& of_semaphore) {
+  return of_semaphore ? static_cast<std::size_t>(of_semaphore->take) : 1;
+}
+
+/// How many there are, which may have been set to another number than the run gives.
+std::size_t existing(const domain& in, const std::string& name,
+                     const std::optional<units>& of_semaphore) {
+  if (!of_semaphore) return 1;
+  for (const domain_lock& each : in.locks())
+    if (each.name == name && each.units > 0) return static_cast<std::size_t>(each.units);
+  return static_cast<std::size_t>(count_of(*of_semaphore));
+}
+
 }  // namespace
 
 bool is_inside_of_a_run() { return !variable(inside).empty(); }
@@ -100,7 +115,9 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
   for (const std::uint64_t each : held.tokens()) tokens.push_back(std::to_string(each));
   // Each name has a line, since no name has a new line.
   set_variable("LOCKFLIGHT_LOCK", joined(held.names(), "\n"));
-  set_variable("LOCKFLIGHT_UNIT", numbers_text(held.units_held()));
+  // A run of a lock, inside of one that holds units, has these as well: they are its devices.
+  if (held.units_of() > 0 || !is_inside_of_a_run())
+    set_variable("LOCKFLIGHT_UNIT", numbers_text(held.units_held()));
   set_variable("LOCKFLIGHT_TOKEN", is_alone ? joined(tokens, "\n") : "");
   set_variable("LOCKFLIGHT_OWNER_DIED", held.owner_died() ? "1" : "");
   const std::string domain = identity_of(in);
@@ -120,7 +137,6 @@ std::optional<enclosing_run> run_that_excludes(const domain& in,
   const std::vector<enclosing_hold> around = holds_of_enclosing_runs();
   if (around.empty()) return std::nullopt;
   const std::string domain = identity_of(in);
-  const units wanted = of_semaphore.value_or(units{});
   std::size_t held_units = 0;
   for (const enclosing_hold& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
@@ -130,8 +146,7 @@ std::optional<enclosing_run> run_that_excludes(const domain& in,
       if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
       // Another run may release a unit of a semaphore.
       held_units += std::max<std::size_t>(1, user.units_held.size());
-      if (held_units + static_cast<std::size_t>(wanted.take) >
-          static_cast<std::size_t>(wanted.count))
+      if (held_units + taken(of_semaphore) > existing(in, its.name, of_semaphore))
         return enclosing_run{its.name, user};
     }
   }

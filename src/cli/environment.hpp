@@ -19,8 +19,9 @@
 
 namespace lockflight::cli {
 
-/// For COMMAND: the names that the handle holds, tokens, unit, and whether a holder died. A run
-/// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE.
+/// For COMMAND: the names that the handle holds, tokens, units, and whether a holder died. A run
+/// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE, and LOCKFLIGHT_UNIT unless
+/// it takes units itself.
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns);
 
 /// True if a run has started this process, or an ancestor of it.

@@ -99,8 +99,6 @@ double json_seconds(std::uint64_t ns) {
   return static_cast<double>(ns / ns_of_ms) / 1e3;
 }
 
-namespace {
-
 using nlohmann::ordered_json;
 
 ordered_json user_json(const lock_user& user) {
@@ -118,6 +116,8 @@ ordered_json user_json(const lock_user& user) {
   if (!user.host.empty()) made["host"] = user.host;
   return made;
 }
+
+namespace {
 
 void make_reversible(ordered_json& value) {
   if (value.is_structured())

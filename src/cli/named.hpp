@@ -57,6 +57,7 @@ template <class Participant>
 
 /// The time in seconds, to the millisecond.
 [[nodiscard]] double json_seconds(std::uint64_t ns);
+[[nodiscard]] nlohmann::ordered_json user_json(const lock_user& user);
 /// Adds "holders": […] and "waiters": […] to the object `into`.
 void add_users(std::span<const lock_user> users, nlohmann::ordered_json& into);
 [[nodiscard]] nlohmann::ordered_json json_of(const domain_lock& lock);

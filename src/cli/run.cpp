@@ -9,6 +9,7 @@
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
+#include "cli/unit_options.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
 #include "tool/values.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
-constexpr std::uint64_t most_units = 1024;
-constexpr std::uint64_t most_taken = 31;
 
 // The meaning of options of flock(1) that a run does not need.
 constexpr const char* holds_alone = "nothing, since a run without --shared holds the lock alone";
@@ -68,11 +67,8 @@ void read_units(const arguments& given, guarded_command& what) {
     throw refuse("--take", *take, "only with --units, of which so many are taken");
   const auto text = given.one("--units");
   if (!text) return;
-  what.units = units{static_cast<int>(whole_number("--units", *text, 1, most_units)), 1};
-  const auto count = static_cast<std::uint64_t>(what.units->count);
-  if (take)
-    what.units->take =
-        static_cast<int>(whole_number("--take", *take, 1, std::min(count, most_taken)));
+  what.units = units_from("--units", *text);
+  if (take) what.units->take = take_from("--take", *take, *what.units);
 }
 
 guarded_command guarded_from(const arguments& given) {
@@ -176,6 +172,10 @@ command run_command() {
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
            "'lockflight domain forget' forgets it, when nobody uses NAME.",
+           "With a list such as --units 0,1,3 in place of N, the units are those with these numbers, "
+           "0 to 61, such as devices of this machine. 'lockflight units NAME' shows the units, and "
+           "'lockflight units NAME --set' changes them for all; then those that runs give do not "
+           "count.",
            "With --take K as well, a run has K units: LOCKFLIGHT_UNIT lists them, such as '0,3', and "
            "LOCKFLIGHT_TOKEN has a line for each. The run gets all K or none. When it is next, it "
            "collects the units that become free and keeps them, and no other run is served "
@@ -240,9 +240,11 @@ command run_command() {
            {.name = "--shared", .what = "share the lock with others that share it"},
            {.name = "--units",
             .earlier = "--slots",
-            .value = "N",
-            .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
-                    "1 to 1024 (--slots in earlier versions)"},
+            .value = units_value,
+            .what =
+                "at most N runs of NAME at a time, 1 to 1024, each with a unit of its own, 0 to "
+                "N - 1; or the numbers of the units, such as 0,1,3 (--slots in earlier "
+                "versions)"},
            {.name = "--take",
             .value = "K",
             .what = "with --units: take K of the N units, all of them or none; 1 to 31 (default: "

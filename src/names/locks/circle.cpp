@@ -73,14 +73,25 @@ class graph {
     one.awaited = &lock;
   }
 
+  /// 1 for a holder of a lock; of a semaphore the number of its units that others can get. A unit
+  /// that was left out is given to nobody any more.
+  static std::size_t holds_of(const lock_user& user, const domain_lock& lock) {
+    if (user.dead) return 0;
+    if (user.units_held.empty()) return user.waits() ? 0 : 1;
+    return static_cast<std::size_t>(std::ranges::count_if(user.units_held, [&](int unit) {
+      return lock.unit_numbers.empty() || std::ranges::count(lock.unit_numbers, unit) > 0;
+    }));
+  }
+
   void connect(const domain_lock& lock) {
     if (std::ranges::none_of(lock.users, &lock_user::waits)) return;
     std::vector<const participant*> holders;
     std::size_t units = 0;
     for (const lock_user& user : lock.users) {
-      if (user.dead || (user.waits() && user.units_held.empty())) continue;
+      const std::size_t held = holds_of(user, lock);
+      if (held == 0) continue;
       holders.push_back(&all_[key_of(user)]);
-      units += std::max<std::size_t>(1, user.units_held.size());
+      units += held;
     }
     for (auto& [name, each] : all_) {
       if (each.awaited != &lock) continue;

@@ -75,6 +75,6 @@ class handle {
 [[nodiscard]] std::unique_ptr<handle> handle_of_several(const std::shared_ptr<domain_file>& file,
                                                         std::vector<std::string> names);
 [[nodiscard]] std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
-                                                          std::string_view name, units what);
+                                                          std::string_view name, const units& what);
 
 }  // namespace lockflight::detail

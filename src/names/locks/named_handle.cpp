@@ -42,7 +42,7 @@ named_handle::named_handle(const domain& in, std::string_view name, const named_
     : impl_(detail::handle_of_lock(in.file_, name, what)) {}
 named_handle::named_handle(const domain& in, std::vector<std::string> names)
     : impl_(detail::handle_of_several(in.file_, std::move(names))) {}
-named_handle::named_handle(const domain& in, std::string_view name, lockflight::units n)
+named_handle::named_handle(const domain& in, std::string_view name, const lockflight::units& n)
     : impl_(detail::handle_of_semaphore(in.file_, name, n)) {}
 named_handle::named_handle(named_handle&&) noexcept = default;
 named_handle& named_handle::operator=(named_handle&&) noexcept = default;

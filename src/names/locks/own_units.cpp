@@ -19,6 +19,14 @@ bool own_units::are_of(const domain_file& file) const {
   return std::ranges::all_of(taken_, [&](int unit) { return &held_lock(unit).file() == &file; });
 }
 
+void own_units::keep_only(const unit_set& units) {
+  for (std::size_t i = taken_.size(); i-- > 0;) {
+    if (units.has(taken_[i])) continue;
+    held_lock(taken_[i]).give(mode::exclusive);
+    taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 void own_units::give_back() noexcept {
   for (; !taken_.empty(); taken_.pop_back()) {
     try {

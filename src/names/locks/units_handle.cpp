@@ -38,20 +38,16 @@ constexpr std::uint64_t least_wait_for_a_host = 50 * of_a_millisecond;
 /// While a thread waits it holds the queue, and of units as many as it wants but one.
 constexpr int most_taken = static_cast<int>(records) - 1;
 
-int checked_units(std::string_view name, units what) {
-  const auto refused = [&](const std::string& given, int most, const char* why) {
-    return domain_error(domain_error::reason::invalid, "semaphore " + shown(name) + ": " + given +
-                                                           " (accepted: 1 to " +
-                                                           std::to_string(most) + why + ")");
-  };
-  if (what.count < 1 || what.count > most_units)
-    throw refused(std::to_string(what.count) + " units", most_units, "");
-  const int most = std::min(what.count, most_taken);
-  if (what.take < 1 || what.take > most)
-    throw refused("take " + std::to_string(what.take) + " of " + std::to_string(what.count) +
-                      (what.count == 1 ? " unit" : " units"),
-                  most, most < what.count ? ", since a thread holds 32 locks at most" : "");
-  return what.count;
+/// The units that a handle was made for, which takes so many of them.
+unit_set checked_units(std::string_view name, const units& what) {
+  const unit_set of = unit_set::of(name, what);
+  const int most = std::min(of.count(), most_taken);
+  if (what.take >= 1 && what.take <= most) return of;
+  throw domain_error(domain_error::reason::invalid,
+                     "semaphore " + shown(name) + ": take " + std::to_string(what.take) + " of " +
+                         of.described() + " (accepted: 1 to " + std::to_string(most) +
+                         (most < of.count() ? ", since a thread holds 32 locks at most" : "") +
+                         ")");
 }
 
 limit left_until(rma::deadline until) {
@@ -79,11 +75,11 @@ void for_each_hold(const domain_file& file, Visit visit) {
 class units_handle final : public handle {
  public:
   units_handle(const std::shared_ptr<domain_file>& file, std::string_view name,
-               lockflight::units what)
+               const lockflight::units& what)
       : file_(file),
         names_{std::string(name)},
-        queue_(file, name, semaphore_kind(), parameters_of_semaphore(checked_units(name, what))),
-        units_(what.count),
+        made_for_(checked_units(name, what)),
+        queue_(file, name, semaphore_kind(), parameters_of_semaphore(made_for_)),
         ours_(file, names_.front(), what.take) {
     queue_.interrupt_with([this] { return is_to_leave_queue(); });
   }
@@ -108,7 +104,7 @@ class units_handle final : public handle {
   }
   void check_held(mode as) const override { ours().first().check_held(as); }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
-  [[nodiscard]] int units() const override { return units_; }
+  [[nodiscard]] int units() const override { return present_units().count(); }
   [[nodiscard]] std::vector<int> units_held() const override {
     return held() == mode::none ? std::vector<int>{} : ours_.last();
   }
@@ -238,12 +234,16 @@ class units_handle final : public handle {
     return queue_.found() != nullptr &&
            queue_.file().word(words().head_waits).load(std::memory_order_relaxed) != 0;
   }
+  [[nodiscard]] unit_set present_units() const {
+    return queue_.found() == nullptr ? made_for_ : units_in(queue_.file(), words());
+  }
+  void refuse_to_take_more(const unit_set& than_these) const;
   [[nodiscard]] bool is_interrupted() const { return interrupt_ && interrupt_(); }
 
   std::shared_ptr<domain_file> file_;
   std::vector<std::string> names_;  // one
+  unit_set made_for_;
   one_lock queue_;
-  int units_;
   own_units ours_;
   int next_elsewhere_ = 0;    // which unit other hosts are asked for next
   bool goes_around_ = false;  // why the wait in the queue was ended
@@ -368,7 +368,8 @@ bool units_handle::is_head_stopped_beside_free_units() {
   });
   if (head < 0 || !is_stopped(file.slot(head))) return false;
   std::vector<std::uint32_t> lines;
-  for (int unit = 0; unit < units(); ++unit) {
+  const unit_set all = present_units();
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1)) {
     // A unit that nobody has used yet is free.
     if (const auto found = find_lock(file, name_of_unit(name(), unit)))
       lines.push_back(found->line);
@@ -380,7 +381,7 @@ bool units_handle::is_head_stopped_beside_free_units() {
     queue_.port().examine(rank_of_slot(slot));
     if (file.slot(slot).state() == slot_state::living) ++taken;
   });
-  return taken + ours_.wanted() <= units();
+  return taken + ours_.wanted() <= all.count();
 }
 
 // ---- at its head ----
@@ -444,8 +445,12 @@ std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
 }
 
 bool units_handle::try_units() {
+  const unit_set all = present_units();
+  ours_.keep_only(all);
+  if (ours_.wanted() > all.count()) [[unlikely]]
+    refuse_to_take_more(all);
   int others = 0;
-  for (int unit = 0; unit < units(); ++unit) {
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1)) {
     if (ours_.has_taken(unit) || !ours_.lock_of(unit).is_at_hand()) continue;
     try {
       if (ours_.take(unit, limit::at_once()) && ours_.has_all()) return true;
@@ -454,27 +459,41 @@ bool units_handle::try_units() {
       ++others;  // of another handle of this thread
     }
   }
-  if (others + ours_.wanted() <= units()) return false;
-  const std::string all = std::to_string(units()) + " units";
+  if (others + ours_.wanted() <= all.count()) return false;
+  const std::string count = std::to_string(all.count()) + " units";
   throw domain_error(
       domain_error::reason::held,
       "semaphore " + shown(name()) + ": other handles of this thread hold " +
-          (others == units() ? "all its " + all
-                             : std::to_string(others) + " of its " + all + ", and this one takes " +
-                                   std::to_string(ours_.wanted())));
+          (others == all.count() ? "all its " + count
+                                 : std::to_string(others) + " of its " + count +
+                                       ", and this one takes " + std::to_string(ours_.wanted())));
+}
+
+// A head that waits for units that do not exist would keep all others from those that do.
+void units_handle::refuse_to_take_more(const unit_set& than_these) const {
+  throw domain_error(domain_error::reason::invalid,
+                     "semaphore " + shown(name()) + ": take " + std::to_string(ours_.wanted()) +
+                         " of " + than_these.described() +
+                         ", to which it was set (accepted: 1 to " +
+                         std::to_string(than_these.count()) + ", until others are set)");
 }
 
 int units_handle::units_elsewhere() {
+  const unit_set all = present_units();
   int count = 0;
-  for (int unit = 0; unit < units(); ++unit) count += ours_.lock_of(unit).is_at_hand() ? 0 : 1;
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1))
+    count += ours_.lock_of(unit).is_at_hand() ? 0 : 1;
   return count;
 }
 
 // The next unit in turn that this host does not own. A request that was not granted in time stays
 // with the other hosts, so that the unit may be at hand later.
 bool units_handle::take_from_other_hosts(limit patience) {
-  for (int i = 0; i < units(); ++i) {
-    const int unit = std::exchange(next_elsewhere_, (next_elsewhere_ + 1) % units());
+  const unit_set all = present_units();
+  for (int i = 0; i < all.count(); ++i) {
+    int unit = all.at_or_after(next_elsewhere_);
+    if (unit < 0) unit = all.at_or_after(0);
+    next_elsewhere_ = unit + 1;
     if (!ours_.lock_of(unit).is_at_hand()) return ours_.take(unit, patience);
   }
   return false;
@@ -516,9 +535,9 @@ void units_handle::examine_holders() {
   });
 }
 
-// The directory of this host makes its own users agree about N. The first head of each host
-// compares with the cluster, whose N is noted in etcd where a lock's work would be (done_until).
-// False if etcd has not answered in time.
+// The directory of this host makes its own users agree about the units. The first head of each host
+// compares with the cluster, whose units are noted in etcd where a lock's work would be
+// (done_until), and which an operator may have set. False if etcd has not answered in time.
 bool units_handle::make_hosts_agree(rma::deadline until) {
   if (!queue_.file().is_of_cluster()) return true;
   // Relaxed: the holder of the queue reads what an earlier holder wrote.
@@ -526,24 +545,26 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   if (agreed.load(std::memory_order_relaxed) != 0) return true;
   const auto noted = queue_.done_until(left_until(until));
   if (!noted) return false;
-  const auto ours = static_cast<std::uint64_t>(units());
+  const rma::word ours = made_for_.bits();
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
-  if (*noted != 0 && *noted != ours)
-    throw domain_error(
-        domain_error::reason::disagrees,
-        "lock " + shown(name()) + " is " +
-            (*noted > most_units
-                 ? "a lock with a note of its work"
-                 : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(*noted)))) +
-            " in the cluster, not " +
-            described(semaphore_kind(), parameters_of_semaphore(units())) +
-            " (accepted: that, or another name)");
+  if (set_by_operator::from(*noted)) {
+    store_set_units(queue_.file(), words(), *noted);
+  } else if (*noted != 0 && *noted != ours) {
+    const auto theirs = unit_set::from(*noted);
+    throw domain_error(domain_error::reason::disagrees,
+                       "lock " + shown(name()) + " is " +
+                           (theirs ? described(semaphore_kind(), parameters_of_semaphore(*theirs))
+                                   : "a lock with a note of its work") +
+                           " in the cluster, not " +
+                           described(semaphore_kind(), parameters_of_semaphore(made_for_)) +
+                           " (accepted: that, or another name)");
+  }
   agreed.store(1, std::memory_order_relaxed);
   return true;
 }
 
 std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
-                                            std::string_view name, units what) {
+                                            std::string_view name, const units& what) {
   check_lock_name(name);
   return std::make_unique<units_handle>(file, name, what);
 }

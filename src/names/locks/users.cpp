@@ -135,7 +135,8 @@ void add_unit(int unit, const domain_lock& its, domain_lock& to) {
 
 /// Changes the directory's entry of the queue to the semaphore that users know.
 void show_as_semaphore(domain_lock& queue) {
-  queue.units = units_of_semaphore(queue.parameters);
+  queue.unit_numbers = units_of_semaphore(queue.parameters).numbers();
+  queue.units = static_cast<int>(queue.unit_numbers.size());
   queue.token = 0;
   queue.acquires = 0;
   queue.owner_died = false;
@@ -169,6 +170,17 @@ std::vector<domain_lock> without_units(std::vector<domain_lock> all) {
   return seen;
 }
 
+/// Adds the locks of the semaphore's units.
+void add_units_of(const domain_file& file, std::string_view name, const found_lock& semaphore,
+                  named_locks_found& to) {
+  // A unit that was left out later may still be held.
+  const unit_set units = semaphore.has_set_units ? unit_set::first(most_units)
+                                                 : units_of_semaphore(semaphore.parameters);
+  for (int unit = units.at_or_after(0); unit >= 0; unit = units.at_or_after(unit + 1))
+    if (const auto its = find_lock(file, name_of_unit(name, unit)))
+      to.emplace_back(name_of_unit(name, unit), *its);
+}
+
 }  // namespace
 
 void sort_users(std::vector<lock_user>& users) {
@@ -190,6 +202,7 @@ std::vector<domain_lock> locks_as_users_see(const domain_file& file,
                     .repairs = numbers.repairs,
                     .owner_died = numbers.owner_died,
                     .users = {}};
+    one.has_set_units = at.has_set_units;
     const auto [first, last] = users.equal_range(at.line);
     for (auto each = first; each != last; ++each) one.users.push_back(each->second);
     if (file.is_of_cluster()) show_among_hosts(file, at.line, one);
@@ -202,10 +215,7 @@ std::vector<lock_user> users_here(domain_file& file, std::string_view name) {
   named_locks_found of_name;
   if (const auto found = find_lock(file, name)) {
     of_name.emplace_back(name, *found);
-    const int units = is_semaphore(*found->kind) ? units_of_semaphore(found->parameters) : 0;
-    for (int unit = 0; unit < units; ++unit)
-      if (const auto its = find_lock(file, name_of_unit(name, unit)))
-        of_name.emplace_back(name_of_unit(name, unit), *its);
+    if (is_semaphore(*found->kind)) add_units_of(file, name, *found, of_name);
   }
   examine_all(file);
   auto locks = locks_as_users_see(file, of_name);

@@ -1,0 +1,69 @@
+// Which units a semaphore has can be changed while it is used (domain::set_units). On one machine
+// the words of the queue say it, and in a cluster a note in etcd, of which each host's agent keeps
+// a copy in those words.
+#include "fabric/shm/pause.hpp"
+#include "names/cluster/client/done_note.hpp"
+#include "names/locks/block.hpp"
+#include "names/locks/directory_lock.hpp"
+
+namespace lockflight {
+namespace {
+
+using detail::set_by_operator;
+
+constexpr std::uint64_t at_most_ns = 10'000'000'000;
+
+detail::time_limit how_long() { return {shm::detail::ns_from_now(at_most_ns)}; }
+
+/// Throws domain_error (disagrees) unless the lock is a semaphore.
+void check_semaphore(std::string_view name, const detail::found_lock& found) {
+  if (detail::is_semaphore(*found.kind)) return;
+  throw domain_error(domain_error::reason::disagrees,
+                     "lock " + detail::shown(name) + " is " +
+                         detail::described(*found.kind, found.parameters) +
+                         " (accepted: a semaphore, or a name that is not in use)");
+}
+
+/// Stores the units. The name cannot be forgotten meanwhile, nor its words be another semaphore's.
+void store(const std::shared_ptr<detail::domain_file>& file, std::string_view name,
+           const detail::unit_set& units) {
+  const auto by = detail::any_attachment(file);
+  while (true) {
+    if (!detail::find_lock(*file, name))
+      static_cast<void>(detail::look_up(*by, name, detail::semaphore_kind(),
+                                        detail::parameters_of_semaphore(units), how_long()));
+    const detail::directory_lock hold(*by, how_long());
+    const auto found = detail::find_lock(*file, name);
+    if (!found) continue;
+    check_semaphore(name, *found);
+    return detail::store_set_units(
+        *file, detail::words_of_semaphore(found->line * rma::line_words, found->words),
+        set_by_operator::bits_of(units));
+  }
+}
+
+}  // namespace
+
+void domain::set_units(std::string_view name, const units& what) {
+  detail::check_lock_name(name);
+  file_->check();
+  const detail::unit_set wanted = detail::unit_set::of(name, what);
+  try {
+    store(file_, name, wanted);
+  } catch (const detail::directory_is_busy&) {
+    throw domain_error(domain_error::reason::system,
+                       "semaphore " + detail::shown(name) +
+                           ": another process changes the directory and does not go on");
+  }
+}
+
+semaphore_units domain::units_of(std::string_view name) const {
+  detail::check_lock_name(name);
+  file_->check();
+  const auto found = detail::find_lock(*file_, name);
+  if (!found) return {};
+  check_semaphore(name, *found);
+  return {detail::units_of_semaphore(found->parameters).numbers(), found->has_set_units};
+}
+
+}  // namespace lockflight
