@@ -27,6 +27,7 @@ module lockflight
   integer, parameter :: as_held = 0  ! for the release of a named lock
   !> Time limits of an acquire beside nanoseconds. An attempt is not a limit of 0, which some locks
   !> do not offer.
+  integer, parameter :: most_held = 31  ! units of one handle
   integer(int64), parameter :: at_once = -2, for_ever = -1  ! UINT64_MAX of C
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
@@ -315,15 +316,6 @@ module lockflight
       type(c_ptr), value :: domain
       type(c_ptr), intent(in) :: names(*)
       integer(c_int), value :: count
-      type(c_ptr), intent(inout) :: lock
-      integer(c_int) :: code
-    end function
-    function c_named_create_semaphore(domain, name, units, lock) &
-        bind(C, name="lockflight_named_create_semaphore") result(code)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: domain
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_int), value :: units
       type(c_ptr), intent(inout) :: lock
       integer(c_int) :: code
     end function
