@@ -1,6 +1,8 @@
 // Which units a semaphore has can be changed while it is used (domain::set_units). On one machine
 // the words of the queue say it, and in a cluster a note in etcd, of which each host's agent keeps
 // a copy in those words.
+#include "names/locks/set_units.hpp"
+
 #include "fabric/shm/pause.hpp"
 #include "names/cluster/client/done_note.hpp"
 #include "names/locks/block.hpp"
@@ -42,12 +44,59 @@ void store(const std::shared_ptr<detail::domain_file>& file, std::string_view na
   }
 }
 
+[[noreturn]] void no_answer(std::string_view name, const detail::done_note& note) {
+  throw domain_error(domain_error::reason::system,
+                     "semaphore " + detail::shown(name) + ": its note in etcd: " + note.obstacle());
+}
+
+/// The units of a cluster's note, of which 0 is none.
+semaphore_units units_of_note(std::string_view name, std::uint64_t noted) {
+  if (noted == 0) return {};
+  if (const auto set = set_by_operator::from(noted)) return {set->numbers(), true};
+  if (const auto made = detail::unit_set::from(noted)) return {made->numbers(), false};
+  throw domain_error(domain_error::reason::disagrees,
+                     "lock " + detail::shown(name) +
+                         " is a lock with a note of its work in the cluster (accepted: a "
+                         "semaphore, or a name that is not in use)");
+}
+
+semaphore_units units_in_cluster(detail::done_note& note, std::string_view name) {
+  const auto noted = note.read(how_long());
+  if (!noted) no_answer(name, note);
+  return units_of_note(name, *noted);
+}
+
 }  // namespace
+
+std::vector<std::string> detail::semaphores_in(const domain_file& file) {
+  std::vector<std::string> names;
+  for (auto& [name, found] : all_locks(file))
+    if (is_semaphore(*found.kind)) names.push_back(std::move(name));
+  return names;
+}
+
+void detail::learn_units(const domain_file& file, const std::string& name, std::uint64_t note) {
+  const auto found = find_lock(file, name);
+  if (!found || !is_semaphore(*found->kind)) return;
+  const semaphore_words words = words_of_semaphore(found->line * rma::line_words, found->words);
+  const std::uint64_t set = set_by_operator::from(note) ? note : 0;
+  // Relaxed: nobody else changes the word but from 0.
+  if (file.word(words.set).load(std::memory_order_relaxed) != set)
+    store_set_units(file, words, set);
+}
 
 void domain::set_units(std::string_view name, const units& what) {
   detail::check_lock_name(name);
   file_->check();
   const detail::unit_set wanted = detail::unit_set::of(name, what);
+  if (const auto found = detail::find_lock(*file_, name)) check_semaphore(name, *found);
+  if (file_->is_of_cluster()) {
+    const std::string own_name(name);
+    detail::done_note note(*file_, own_name);
+    static_cast<void>(units_in_cluster(note, name));
+    if (!note.set_units(set_by_operator::bits_of(wanted), how_long())) no_answer(name, note);
+    return;
+  }
   try {
     store(file_, name, wanted);
   } catch (const detail::directory_is_busy&) {
@@ -61,8 +110,13 @@ semaphore_units domain::units_of(std::string_view name) const {
   detail::check_lock_name(name);
   file_->check();
   const auto found = detail::find_lock(*file_, name);
+  if (found) check_semaphore(name, *found);
+  if (file_->is_of_cluster()) {
+    const std::string own_name(name);
+    detail::done_note note(*file_, own_name);
+    return units_in_cluster(note, name);
+  }
   if (!found) return {};
-  check_semaphore(name, *found);
   return {detail::units_of_semaphore(found->parameters).numbers(), found->has_set_units};
 }
 

@@ -10,6 +10,7 @@
 
 #include "lockflight/domain.hpp"
 #include "lockflight/rma/cell.hpp"
+#include "names/cluster/client/elsewhere.hpp"
 
 namespace lockflight::detail {
 
@@ -51,7 +52,7 @@ class unit_set {
 /// A set with the word that says who chose it: 0: nobody, and the semaphore has the units that its
 /// users give; else an operator has set these (domain::set_units).
 struct set_by_operator {
-  static constexpr rma::word mark = rma::word{1} << 62;
+  static constexpr rma::word mark = set_units_mark;
   [[nodiscard]] static rma::word bits_of(const unit_set& what) { return what.bits() | mark; }
   /// Nothing if no operator has set it.
   [[nodiscard]] static std::optional<unit_set> from(rma::word bits) {

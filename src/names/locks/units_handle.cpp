@@ -548,7 +548,9 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   const rma::word ours = made_for_.bits();
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
   if (set_by_operator::from(*noted)) {
-    store_set_units(queue_.file(), words(), *noted);
+    // The agent may have learned of later units meanwhile.
+    rma::word unset = 0;
+    queue_.file().word(words().set).compare_exchange_strong(unset, *noted);
   } else if (*noted != 0 && *noted != ours) {
     const auto theirs = unit_set::from(*noted);
     throw domain_error(domain_error::reason::disagrees,

@@ -130,6 +130,17 @@ const json& range_in(const json& reply) {
   return part_of(responses.back(), "response_range");
 }
 
+// gcc 12 does not take such lists in the argument of a co_await.
+json one_put(const std::string& key, const std::string& text) {
+  return json::array({put_of(key, text)});
+}
+
+/// The value of the key `changes` for a note that was changed before in that revision.
+std::string text_of_change(const std::string& note, revision after) {
+  const json change{{"version", 1}, {"note", note}, {"after", after}};
+  return change.dump(-1, ' ', false, json::error_handler_t::replace);  // a name is any bytes
+}
+
 domain_secret made_secret() {
   domain_secret secret{};
   const ssize_t got = getrandom(secret.data(), secret.size(), 0);
@@ -253,12 +264,11 @@ asio::awaitable<std::optional<etcd_entry>> etcd_client::entry(const std::string&
 }
 
 asio::awaitable<json> etcd_client::put_if_changed(const std::string& key, revision changed,
-                                                  const std::string& text, sending how) {
+                                                  json puts, sending how) {
   json compare = comparisons();
   compare.push_back(comparison_of(key, changed));
-  json request{{"compare", compare},
-               {"success", json::array({put_of(key, text)})},
-               {"failure", reads_of_identity(names_)}};
+  json request{
+      {"compare", compare}, {"success", std::move(puts)}, {"failure", reads_of_identity(names_)}};
   return transact(std::move(request), how);
 }
 
@@ -266,7 +276,8 @@ asio::awaitable<json> etcd_client::put_if_changed(const std::string& key, revisi
 /// is what stands there afterwards, which may be another agent's.
 asio::awaitable<void> etcd_client::make_secret() {
   const std::string made = text_of(made_secret());
-  static_cast<void>(co_await put_if_changed(names_.secret(), 0, made, sending::repeatable));
+  static_cast<void>(co_await put_if_changed(names_.secret(), 0, one_put(names_.secret(), made),
+                                            sending::repeatable));
 }
 
 /// The value of the secret's key, which is made if there is none.
@@ -298,7 +309,20 @@ asio::awaitable<std::optional<etcd_note>> etcd_client::get(const std::string& no
 asio::awaitable<std::optional<revision>> etcd_client::put_if(const std::string& note,
                                                              revision changed,
                                                              const std::string& text) {
-  const json reply = co_await put_if_changed(names_.note(note), changed, text, sending::once);
+  const std::string key = names_.note(note);
+  const json reply = co_await put_if_changed(key, changed, one_put(key, text), sending::once);
+  if (!has_succeeded(reply)) co_return std::nullopt;
+  co_return number_in<revision>(part_of(reply, "header"), "revision");
+}
+
+// The value is another one each time: a watch leaves out a key that is written as it was.
+asio::awaitable<std::optional<revision>> etcd_client::put_if_and_tell(const std::string& note,
+                                                                      revision changed,
+                                                                      const std::string& text) {
+  const std::string key = names_.note(note);
+  json puts = one_put(key, text);
+  puts.push_back(put_of(names_.changes(), text_of_change(note, changed)));
+  const json reply = co_await put_if_changed(key, changed, std::move(puts), sending::once);
   if (!has_succeeded(reply)) co_return std::nullopt;
   co_return number_in<revision>(part_of(reply, "header"), "revision");
 }

@@ -75,6 +75,11 @@ class etcd_client {
                                                                 revision changed,
                                                                 const std::string& text);
 
+  /// As put_if(), and changes the key `changes` with it, so that all agents learn of the note.
+  [[nodiscard]] asio::awaitable<std::optional<revision>> put_if_and_tell(const std::string& note,
+                                                                         revision changed,
+                                                                         const std::string& text);
+
   /// See etcd_gateway.
   void limit_to(std::chrono::milliseconds limit) { gateway_.limit_to(limit); }
 
@@ -84,7 +89,7 @@ class etcd_client {
   [[nodiscard]] asio::awaitable<json> post(const char* path, const json& request, sending how);
   [[nodiscard]] asio::awaitable<std::optional<etcd_entry>> entry(const std::string& key);
   [[nodiscard]] asio::awaitable<json> put_if_changed(const std::string& key, revision changed,
-                                                     const std::string& text, sending how);
+                                                     json puts, sending how);
   [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const json& header,
                                                          const json& range) const;
 

@@ -115,6 +115,10 @@ void add_value(const key& at, const etcd_entry& entry, etcd_view& to) {
 
 void add(const etcd_entry& entry, const domain_keys& names, etcd_view& to) {
   try {
+    if (entry.key == names.changes()) {
+      to.changes = entry.changed;
+      return;
+    }
     if (!entry.key.starts_with(names.prefix())) throw unlike{names.prefix() + "..."};
     const auto at = read_key(std::string_view(entry.key).substr(names.prefix().size()));
     if (at) add_value(*at, entry, to);

@@ -14,6 +14,7 @@
 //   evicted/ID   {"version":1}
 //   cluster      {"version":1,"id":"ID","recoveries":N}
 //   secret       {"version":1,"key":"64 hexadecimal digits"}
+//   changes      {"version":1,"note":"NAME","after":R}
 //   note/NAME    anything
 //
 // A later version may add fields and keys, which this one ignores. If it changes what a field means
@@ -62,6 +63,9 @@ class domain_keys {
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }
+  /// Changes with each note of which all agents are to learn. It is before end(), so that each
+  /// renewal reads it and a change is a hint.
+  [[nodiscard]] std::string changes() const { return prefix_ + "changes"; }
   /// Throws std::invalid_argument for a name that is empty or has more than 300 bytes.
   [[nodiscard]] std::string note(const std::string& name) const;
 
@@ -89,6 +93,7 @@ struct etcd_view {
   std::map<member_id, std::string> hosts;
   std::uint64_t cluster = 0;  ///< etcd's cluster: another one was set up anew, or is restored
   std::uint64_t term = 0;     ///< of etcd's leader
+  revision changes = 0;       ///< in which the key `changes` was written last; 0: never
 };
 
 /// A key with its value, as etcd has them.

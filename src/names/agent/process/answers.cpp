@@ -8,6 +8,7 @@
 #include "base/number.hpp"
 #include "names/agent/host/uses.hpp"
 #include "names/cluster/client/elsewhere.hpp"
+#include "names/locks/set_units.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -46,24 +47,41 @@ struct work_answer {
   bool may_pass = false;
 };
 
+std::string key_of_note(const std::string& name) { return "done/" + name; }
+
+bool are_set_units(const work_note& what) { return (what.until & detail::set_units_mark) != 0; }
+
+/// The note that the question asks to write; nothing if it asks to read. An operator who sets units
+/// leaves the token as it is, and a holder leaves such units as they are.
+std::optional<work_note> wanted_note(const std::vector<std::string>& question,
+                                     const work_note& noted) {
+  constexpr std::size_t of_operator = 3;
+  constexpr std::size_t of_holder = 4;
+  if (question[0] == detail::units_question && question.size() == of_operator)
+    return note_of(question[2], std::to_string(noted.token));
+  if (question.size() != of_holder || are_set_units(noted)) return std::nullopt;
+  return note_of(question[2], question[3]);
+}
+
 /// Reads the note of the question's name, and writes it if the question says so.
 asio::awaitable<work_answer> ask_about_work(etcd_client& etcd,
                                             const std::vector<std::string>& question) {
-  constexpr std::size_t of_writer = 4;
   work_answer found;
   try {
-    const std::string note = "done/" + question[1];
+    const std::string note = key_of_note(question[1]);
     const std::optional<etcd_note> there = co_await etcd.get(note);
     const auto noted = note_from(there);
     found.until = noted.until;
-    if (question.size() != of_writer) co_return found;
-    const auto wanted = note_of(question[2], question[3]);
-    if (wanted.token < noted.token) {
+    const auto wanted = wanted_note(question, noted);
+    if (!wanted) co_return found;
+    if (wanted->token < noted.token) {
       found.why = "a later holder has noted it";
       co_return found;
     }
-    const std::string text = line_of(wanted);
-    const auto written = co_await etcd.put_if(note, there ? there->changed : 0, text);
+    const std::string text = line_of(*wanted);
+    const revision before = there ? there->changed : 0;
+    const auto written = are_set_units(*wanted) ? co_await etcd.put_if_and_tell(note, before, text)
+                                                : co_await etcd.put_if(note, before, text);
     if (written) co_return found;
     found.why = "another holder notes it at this moment";
     found.may_pass = true;
@@ -101,7 +119,8 @@ void answers::answer(const std::vector<std::string>& question, questions::reply 
     from_.end_doubt();
     return to(detail::line_of({std::string(detail::end_of_answer)}));
   }
-  const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
+  const bool is_about_work = question.size() >= 2 && (question[0] == detail::done_question ||
+                                                      question[0] == detail::units_question);
   if (is_about_work) return answer_about_work(question, std::move(to));
   const bool is_about_uses =
       (question.size() == 2 || question.size() == 3) && question[0] == detail::uses_question;
@@ -138,10 +157,29 @@ void answers::answer_about_work(const std::vector<std::string>& question, questi
   notes_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
     if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) co_return;
     const work_answer found = co_await ask_about_work(from_.etcd, question);
+    // Those who asked see the new units as soon as they have the answer.
+    if (question[0] == detail::units_question) co_await learn_units_of(question[1]);
     to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
        detail::line_of(
            {std::string(detail::end_of_answer), std::to_string(found.until), found.why}));
   });
+}
+
+void answers::learn_units(revision changes) {
+  if (changes == units_learned_) return;
+  units_learned_ = changes;
+  for (const std::string& name : detail::semaphores_in(from_.file))
+    notes_.add([this, name]() { return learn_units_of(name); });
+}
+
+asio::awaitable<void> answers::learn_units_of(std::string name) {
+  try {
+    const auto noted = note_from(co_await from_.etcd.get(key_of_note(name)));
+    detail::learn_units(from_.file, name, noted.until);
+  } catch (const std::exception& e) {
+    units_learned_ = 0;
+    from_.log.warn("units", e.what());
+  }
 }
 
 std::string answers::asked(const std::string& line) {

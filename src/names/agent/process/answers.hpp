@@ -43,6 +43,10 @@ class answers {
   [[nodiscard]] std::string asked(const std::string& line);
   /// Another agent has answered a question of this one's.
   void told(member_id by, std::uint64_t number, const std::string& lines);
+  /// Reads the notes of this host's semaphores, whose units somebody may have set, unless that was
+  /// done since the key `changes` was written in that revision. It is done again at the next call
+  /// if etcd does not answer.
+  void learn_units(revision changes);
   /// See questions.
   void listen_again() { questions_.listen_again(); }
 
@@ -60,12 +64,14 @@ class answers {
   void gather_uses(const std::vector<std::string>& question, questions::reply to);
   void finish_gathering(std::uint64_t number);
   void answer_about_work(const std::vector<std::string>& question, questions::reply to);
+  [[nodiscard]] asio::awaitable<void> learn_units_of(std::string name);
 
   asio::io_context& io_;
   answer_sources from_;
   std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
   std::uint64_t asked_ = 0;                        // the number of the last question
-  in_turn notes_{io_};                             // requests to etcd about the notes of names
+  revision units_learned_ = 0;  // in which `changes` was, when units were learned
+  in_turn notes_{io_};          // requests to etcd about the notes of names
   questions questions_;
 };
 

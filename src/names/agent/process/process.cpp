@@ -163,6 +163,7 @@ void agent_process::answered(std::uint64_t number, const answer& what,
     links_->set_peers(peers);
   }
   warn_of_last_epochs();
+  if (answers_) answers_->learn_units(view->changes);
   handle([&](agent& a, instant now, effects& out) { a.answered(now, number, what, out); });
 }
 

@@ -29,6 +29,11 @@ bool done_note::write(std::uint64_t number, std::uint64_t token, const time_limi
       .has_value();
 }
 
+bool done_note::set_units(std::uint64_t bits, const time_limit& until) {
+  return ask({std::string(units_question), name_, std::to_string(bits)}, "written", until)
+      .has_value();
+}
+
 std::optional<std::uint64_t> done_note::ask(const std::vector<std::string>& question,
                                             const char* action, const time_limit& until) {
   constexpr std::size_t fields = 3;

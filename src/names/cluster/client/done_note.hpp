@@ -28,6 +28,10 @@ class done_note {
   /// same.
   [[nodiscard]] bool write(std::uint64_t number, std::uint64_t token, const time_limit& until);
 
+  /// Writes the units of a semaphore, whoever holds it, and tells the agents of all hosts
+  /// (domain::set_units). False if there was no answer in time: they may be written all the same.
+  [[nodiscard]] bool set_units(std::uint64_t bits, const time_limit& until);
+
   /// The reason why the last call waits, or gave up: "etcd has not answered yet". Empty if that
   /// call has got its answer.
   [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
