@@ -67,9 +67,10 @@ void begin_semaphore_words(const domain_file& file, std::uint32_t line, const un
   const semaphore_words words =
       words_of_semaphore(line * line_words, blocks::words_without_name(c));
   // Relaxed: before the lock exists.
-  for (const std::uint32_t each : {words.released, words.head_waits, words.agreed, words.set})
+  for (const std::uint32_t each : {words.released, words.head_waits, words.agreed})
     file.word(each).store(0, std::memory_order_relaxed);
   file.word(words.units).store(static_cast<word>(units.count()), std::memory_order_relaxed);
+  file.word(words.present).store(units.bits(), std::memory_order_relaxed);
   file.word(words.chosen).store(units.is_chosen() ? units.bits() : 0, std::memory_order_relaxed);
 }
 

@@ -86,11 +86,6 @@ std::string described(const domain_kind& kind, const std::string& parameters) {
   return "a semaphore of " + units_of_semaphore(parameters).described();
 }
 
-semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words) {
-  const std::uint32_t line = first_word + words - rma::line_words;
-  return {line, line + 1, line + 2, line + 3, line + 4, line + 5};
-}
-
 namespace {
 template <class Set>
 unit_set checked(const domain_file& file, const Set& found) {
@@ -99,25 +94,25 @@ unit_set checked(const domain_file& file, const Set& found) {
 }
 }  // namespace
 
-// Acquire: the words of the semaphore were there before it.
 std::optional<unit_set> set_units_in(const domain_file& file, const semaphore_words& words) {
-  const rma::word set = file.word(words.set).load(std::memory_order_acquire);
-  if (set == 0) return std::nullopt;
-  return checked(file, set_by_operator::from(set));
+  const rma::word now = file.word(words.present).load(std::memory_order_acquire);
+  return (now & set_by_operator::mark) == 0
+             ? std::nullopt
+             : std::optional(checked(file, set_by_operator::from(now)));
 }
 
-unit_set units_in(const domain_file& file, const semaphore_words& words) {
-  if (const auto set = set_units_in(file, words)) [[unlikely]]
-    return *set;
+unit_set units_from_words(const domain_file& file, const semaphore_words& words) {
+  const rma::word now = file.word(words.present).load(std::memory_order_acquire);
+  if (now != 0) return checked(file, unit_set::from(now & ~set_by_operator::mark));
   const rma::word chosen = file.word(words.chosen).load(std::memory_order_acquire);
-  if (chosen != 0) [[unlikely]]
-    return checked(file, unit_set::from(chosen));
-  return checked(file, unit_set::from(file.word(words.units).load(std::memory_order_acquire)));
+  return checked(
+      file, unit_set::from(chosen != 0 ? chosen
+                                       : file.word(words.units).load(std::memory_order_acquire)));
 }
 
 // The head reads `released` before it reads the units (S2), so the units are stored first.
 void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits) {
-  file.word(words.set).store(bits, std::memory_order_release);
+  file.word(words.present).store(bits, std::memory_order_release);
   file.word(words.released).fetch_add(1, std::memory_order_seq_cst);
   file.bell_of_line(words.released / rma::line_words).ring_after_rmw();
 }

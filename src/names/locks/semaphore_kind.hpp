@@ -48,18 +48,30 @@ struct semaphore_words {
   std::uint32_t units = 0;
   /// 0, or which units these are if they were chosen (unit_set::bits).
   std::uint32_t chosen = 0;
-  /// 0, or the units that an operator has set (set_by_operator). In a cluster's domain this is a
-  /// copy of the note in etcd.
-  std::uint32_t set = 0;
+  /// The units that there are now (unit_set::bits), perhaps set by an operator (set_by_operator):
+  /// in a cluster's domain this is then a copy of the note in etcd. 0: those with which it was
+  /// made, by an earlier version.
+  std::uint32_t present = 0;
 };
-[[nodiscard]] semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words);
+[[nodiscard]] constexpr semaphore_words words_of_semaphore(std::uint32_t first_word,
+                                                           std::uint32_t words) {
+  const std::uint32_t line = first_word + words - rma::line_words;
+  return {line, line + 1, line + 2, line + 3, line + 4, line + 5};
+}
 /// The units that an operator has set, or none. Throws domain_error (damaged).
 [[nodiscard]] std::optional<unit_set> set_units_in(const domain_file& file,
                                                    const semaphore_words& words);
+[[nodiscard]] unit_set units_from_words(const domain_file& file, const semaphore_words& words);
 /// The units that the semaphore has now. Throws domain_error (damaged).
-[[nodiscard]] unit_set units_in(const domain_file& file, const semaphore_words& words);
+[[nodiscard]] inline unit_set units_in(const domain_file& file, const semaphore_words& words) {
+  // Acquire: the words of the semaphore were there before it.
+  const rma::word now = file.word(words.present).load(std::memory_order_acquire);
+  if (now >= 1 && now <= most_units) [[likely]]
+    return unit_set::first(static_cast<int>(now));
+  return units_from_words(file, words);
+}
 /// Sets the units, and wakes the head of the queue, which reads them again. `bits` are those of
-/// set_by_operator, or 0.
+/// set_by_operator, or 0 for those with which the semaphore was made.
 void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits);
 
 [[nodiscard]] std::string name_of_unit(std::string_view semaphore, int unit);

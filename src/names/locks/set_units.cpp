@@ -79,10 +79,13 @@ void detail::learn_units(const domain_file& file, const std::string& name, std::
   const auto found = find_lock(file, name);
   if (!found || !is_semaphore(*found->kind)) return;
   const semaphore_words words = words_of_semaphore(found->line * rma::line_words, found->words);
-  const std::uint64_t set = set_by_operator::from(note) ? note : 0;
-  // Relaxed: nobody else changes the word but from 0.
-  if (file.word(words.set).load(std::memory_order_relaxed) != set)
-    store_set_units(file, words, set);
+  // Relaxed: the agent's own thread has written it, or a client that has read the same note.
+  const std::uint64_t now = file.word(words.present).load(std::memory_order_relaxed);
+  if (set_by_operator::from(note)) {
+    if (now != note) store_set_units(file, words, note);
+  } else if ((now & set_by_operator::mark) != 0) {
+    store_set_units(file, words, 0);
+  }
 }
 
 void domain::set_units(std::string_view name, const units& what) {

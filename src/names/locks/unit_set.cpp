@@ -46,23 +46,6 @@ std::optional<unit_set> unit_set::from(rma::word bits) {
   return bits >= 1 && bits <= most_units ? std::optional(unit_set(bits)) : std::nullopt;
 }
 
-int unit_set::count() const {
-  return is_chosen() ? std::popcount(bits_) - 1 : static_cast<int>(bits_);
-}
-
-bool unit_set::has(int unit) const {
-  if (unit < 0) return false;
-  return is_chosen() ? unit <= last_chosen && (bits_ >> unit & 1) != 0
-                     : static_cast<rma::word>(unit) < bits_;
-}
-
-int unit_set::at_or_after(int unit) const {
-  if (!is_chosen()) return unit < static_cast<int>(bits_) ? unit : -1;
-  if (unit > last_chosen) return -1;
-  const rma::word rest = mask() >> unit;
-  return rest == 0 ? -1 : unit + std::countr_zero(rest);
-}
-
 std::vector<int> unit_set::numbers() const {
   std::vector<int> all;
   for (int unit = at_or_after(0); unit >= 0; unit = at_or_after(unit + 1)) all.push_back(unit);

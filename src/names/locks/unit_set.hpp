@@ -2,6 +2,7 @@
 // as those of devices. One word says which, in the domain file and in etcd.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,10 +35,17 @@ class unit_set {
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
   [[nodiscard]] rma::word mask() const { return bits_ & ~chosen; }
   [[nodiscard]] bool is_chosen() const { return (bits_ & chosen) != 0; }
-  [[nodiscard]] int count() const;
-  [[nodiscard]] bool has(int unit) const;
+  [[nodiscard]] int count() const {
+    return is_chosen() ? std::popcount(mask()) : static_cast<int>(bits_);
+  }
+  [[nodiscard]] bool has(int unit) const { return unit >= 0 && at_or_after(unit) == unit; }
   /// The smallest number of a unit that is not below this one; -1: there is none.
-  [[nodiscard]] int at_or_after(int unit) const;
+  [[nodiscard]] int at_or_after(int unit) const {
+    if (!is_chosen()) [[likely]]
+      return unit < static_cast<int>(bits_) ? unit : -1;
+    const rma::word rest = unit > last_chosen ? 0 : mask() >> unit;
+    return rest == 0 ? -1 : unit + std::countr_zero(rest);
+  }
   [[nodiscard]] std::vector<int> numbers() const;
   /// "3 units", "1 unit", "the units 0, 1 and 3".
   [[nodiscard]] std::string described() const;

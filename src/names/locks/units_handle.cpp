@@ -446,7 +446,8 @@ std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
 
 bool units_handle::try_units() {
   const unit_set all = present_units();
-  ours_.keep_only(all);
+  if (ours_.has_taken_any()) [[unlikely]]
+    ours_.keep_only(all);
   if (ours_.wanted() > all.count()) [[unlikely]]
     refuse_to_take_more(all);
   int others = 0;
@@ -549,8 +550,8 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
   if (set_by_operator::from(*noted)) {
     // The agent may have learned of later units meanwhile.
-    rma::word unset = 0;
-    queue_.file().word(words().set).compare_exchange_strong(unset, *noted);
+    rma::word unset = made_for_.bits();
+    queue_.file().word(words().present).compare_exchange_strong(unset, *noted);
   } else if (*noted != 0 && *noted != ours) {
     const auto theirs = unit_set::from(*noted);
     throw domain_error(domain_error::reason::disagrees,
