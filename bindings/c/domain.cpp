@@ -292,6 +292,18 @@ int unit(argument of, int* to) {
     return LOCKFLIGHT_OK;
   });
 }
+int units_held(argument of, int* to, int most, int* count) {
+  return guarded_domain([&] {
+    int& out = need(count, "count", "where to put it");
+    if (most < 0)
+      throw refusal(LOCKFLIGHT_INVALID, "most " + std::to_string(most) + " (accepted: 0 or more)");
+    const std::vector<int> units = holding(of, "units").units_held();
+    out = static_cast<int>(units.size());
+    const int written = std::min(out, most);
+    if (written > 0) std::copy_n(units.begin(), written, &need(to, "units", "where to put them"));
+    return LOCKFLIGHT_OK;
+  });
+}
 int mark_consistent(argument of) {
   return guarded_domain([&] {
     changeable(of).mark_consistent();
@@ -344,6 +356,12 @@ int create(lockflight_domain* domain, Handle** handle, const char* type, Make ma
     out = new Handle(in, make(in));
     return LOCKFLIGHT_OK;
   });
+}
+
+units units_from(const int* numbers, int count, int take) {
+  units what{.count = count, .take = take};
+  if (numbers != nullptr && count > 0) what.numbers.assign(numbers, numbers + count);
+  return what;
 }
 
 template <class Handle>
@@ -426,6 +444,13 @@ int lockflight_named_create_semaphore(lockflight_domain* domain, const char* nam
                                       lockflight_named** lock) {
   return capi::create_semaphore(domain, name, units, lock, "lock");
 }
+int lockflight_named_create_units(lockflight_domain* domain, const char* name, const int* numbers,
+                                  int count, int take, lockflight_named** lock) {
+  return capi::create(domain, lock, "lock", [&](const lockflight::domain& in) {
+    const char& first = capi::need(name, "name", "the semaphore's name");
+    return lockflight::named_handle(in, &first, capi::units_from(numbers, count, take));
+  });
+}
 int lockflight_named_destroy(lockflight_named* lock) { return capi::destroy(lock); }
 
 int lockflight_named_acquire(lockflight_named* lock, int mode, uint64_t nanoseconds) {
@@ -465,6 +490,9 @@ int lockflight_named_holder(const lockflight_named* lock, struct lockflight_hold
 }
 int lockflight_named_unit(const lockflight_named* lock, int* unit) {
   return capi::unit(capi::given(lock), unit);
+}
+int lockflight_named_units(const lockflight_named* lock, int* units, int most, int* count) {
+  return capi::units_held(capi::given(lock), units, most, count);
 }
 int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
   return capi::token(capi::given(lock), token);

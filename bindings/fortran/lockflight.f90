@@ -27,6 +27,7 @@ module lockflight
   integer, parameter :: as_held = 0  ! for the release of a named lock
   !> Time limits of an acquire beside nanoseconds. An attempt is not a limit of 0, which some locks
   !> do not offer.
+  integer, parameter :: most_held = 31  ! units of one handle
   integer(int64), parameter :: at_once = -2, for_ever = -1  ! UINT64_MAX of C
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
@@ -124,6 +125,7 @@ module lockflight
   public :: lockflight_domain_open, lockflight_domain_close, lockflight_domain_remove
   public :: lockflight_token, lockflight_owner_has_died, lockflight_mark_consistent
   public :: lockflight_still_valid, lockflight_acquire, lockflight_release, lockflight_unit
+  public :: lockflight_units
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
@@ -133,8 +135,9 @@ module lockflight
   !> as kind = "flight-rw".
   !> lockflight_create(domain, lock, names [, stat]): several locks, which are acquired together,
   !> all or none; threads with overlapping sets do not deadlock.
-  !> lockflight_create(domain, lock, name, units [, stat]): a semaphore, of which a holder has one
-  !> unit; lockflight_unit says which.
+  !> lockflight_create(domain, lock, name, units [, stat] [, take]): a semaphore, of which a holder
+  !> has one unit; lockflight_unit says which. With `take` it has several, all of them or none;
+  !> lockflight_units says which.
   interface lockflight_create
     module procedure create_mutex, create_shared_mutex, create_words
     module procedure create_named, create_several, create_semaphore
@@ -316,21 +319,31 @@ module lockflight
       type(c_ptr), intent(inout) :: lock
       integer(c_int) :: code
     end function
-    function c_named_create_semaphore(domain, name, units, lock) &
-        bind(C, name="lockflight_named_create_semaphore") result(code)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: domain
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_int), value :: units
-      type(c_ptr), intent(inout) :: lock
-      integer(c_int) :: code
-    end function
     function c_named_acquire(lock, mode, nanoseconds) bind(C, name="lockflight_named_acquire") &
         result(code)
       import :: c_int, c_int64_t, c_ptr
       type(c_ptr), value :: lock
       integer(c_int), value :: mode
       integer(c_int64_t), value :: nanoseconds
+      integer(c_int) :: code
+    end function
+    function c_named_create_units(domain, name, numbers, count, take, lock) &
+        bind(C, name="lockflight_named_create_units") result(code)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: domain
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr), value :: numbers
+      integer(c_int), value :: count, take
+      type(c_ptr), intent(inout) :: lock
+      integer(c_int) :: code
+    end function
+    function c_named_units(lock, units, most, count) bind(C, name="lockflight_named_units") &
+        result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: lock
+      integer(c_int), intent(inout) :: units(*)
+      integer(c_int), value :: most
+      integer(c_int), intent(inout) :: count
       integer(c_int) :: code
     end function
     function c_named_unit(lock, unit) bind(C, name="lockflight_named_unit") result(code)
@@ -884,14 +897,19 @@ contains
       c_named_create_several(domain%handle, at, size(names, kind=c_int), lock%handle), stat)
   end subroutine
 
-  subroutine create_semaphore(domain, lock, name, units, stat)
+  subroutine create_semaphore(domain, lock, name, units, stat, take)
     type(lockflight_domain), intent(in) :: domain
     type(lockflight_named), intent(out) :: lock
     character(len=*), intent(in) :: name
     integer, intent(in) :: units
     integer, intent(out), optional :: stat
-    call lockflight_detail_conclude(c_named_create_semaphore( &
-      domain%handle, trim(name) // c_null_char, int(units, c_int), lock%handle), stat)
+    integer, intent(in), optional :: take
+    integer :: taken
+    taken = 1
+    if (present(take)) taken = take
+    call lockflight_detail_conclude(c_named_create_units( &
+      domain%handle, trim(name) // c_null_char, c_null_ptr, int(units, c_int), &
+      int(taken, c_int), lock%handle), stat)
   end subroutine
 
   subroutine destroy_named(lock, stat)
@@ -964,6 +982,18 @@ contains
     number = -1
     code = c_named_unit(lock%handle, number)
     unit = int(number)
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  !> All units of a semaphore that this handle holds, in their order.
+  subroutine lockflight_units(lock, units, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, allocatable, intent(out) :: units(:)
+    integer, intent(out), optional :: stat
+    integer(c_int) :: numbers(most_held), count, code
+    count = 0
+    code = c_named_units(lock%handle, numbers, int(most_held, c_int), count)
+    units = int(numbers(1:count))
     call lockflight_detail_conclude(code, stat)
   end subroutine
 

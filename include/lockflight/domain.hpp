@@ -122,6 +122,7 @@ struct named_lock_options {
   enum class on_death : std::uint8_t { tell, raise } death = on_death::tell;
 };
 
+struct units;
 /// A thread that has a slot of a domain, as `lockflight domain show` prints it.
 struct domain_slot {
   int slot = 0;
@@ -154,10 +155,12 @@ struct hold_ending {
 struct lock_user {
   std::string host = "";   ///< empty: this host
   mode held = mode::none;  ///< none: it waits
-  int unit = -1;           ///< of a semaphore, which it holds; -1: none
-  int slot = -1;           ///< of this host's domain; -1: it is on another host
-  int pid = 0;             ///< on another host that of the command that it runs, if there is one
-  int guarded_pid = 0;     ///< as in domain_slot; 0 on another host
+  int unit = -1;           ///< of a semaphore, the first that it holds; -1: none
+  /// Of a semaphore: the units that it holds, or if it waits, those that it has collected.
+  std::vector<int> units_held = {};
+  int slot = -1;        ///< of this host's domain; -1: it is on another host
+  int pid = 0;          ///< on another host that of the command that it runs, if there is one
+  int guarded_pid = 0;  ///< as in domain_slot; 0 on another host
   bool dead = false;
   bool stopped = false;
   bool has_foreign_pid = false;  ///< as in domain_slot
@@ -189,13 +192,20 @@ struct domain_lock {
   std::string name = "";
   std::string kind = "";  ///< "semaphore" for a named_semaphore
   std::string parameters = "";
-  int units = 0;               ///< of a semaphore; 0: it is a lock
+  int units = 0;                       ///< of a semaphore: how many it has; 0: it is a lock
+  std::vector<int> unit_numbers = {};  ///< the numbers of these units
+  bool has_set_units = false;          ///< domain::set_units() has chosen them
   std::uint64_t token = 0;     ///< the token of the last exclusive acquire; 0: there was none
   std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
   std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;     ///< of a semaphore: in some unit
   /// The holders, and then the waiters, each the longest first.
   std::vector<lock_user> users = {};
+};
+/// The units that a semaphore has.
+struct semaphore_units {
+  std::vector<int> numbers;
+  bool are_set = false;  ///< by domain::set_units()
 };
 /// A participant of a circle. It holds the lock for which the member before it waits, or is inside
 /// of a `lockflight run` that does, and waits for the lock that the next member holds.
@@ -325,6 +335,19 @@ class domain {
   /// (held) if a thread holds it or waits for it. A handle of the lock makes it again at its next
   /// acquire.
   bool remove_lock(std::string_view name);
+  /// Changes which units a semaphore has: `what.count` or `what.numbers`. No holder is interrupted:
+  /// a unit that is left out is given to nobody any more, and its holder ends by itself. Waiters
+  /// see new units at once, in a cluster's domain on each host within about a second. From then on
+  /// the units that handles and commands give for this name do not count; a handle that takes more
+  /// than there are throws domain_error (invalid). The choice is kept until the name is removed (in
+  /// a cluster's domain until its note in etcd is deleted), and the name is not dropped for want of
+  /// room. A semaphore that does not exist yet is made. Any process that may open the domain may
+  /// call this. Throws domain_error (invalid, full; disagrees: the name is a lock's; system: etcd
+  /// has not answered).
+  void set_units(std::string_view name, const units& what);
+  /// Which units the semaphore of that name has; none if there is no such semaphore. In a cluster's
+  /// domain this asks etcd, and throws domain_error (system) if there is no answer.
+  [[nodiscard]] semaphore_units units_of(std::string_view name) const;
   /// Recovers from all deaths that no participant has recovered from yet, and frees the slots of
   /// the dead threads. Returns how many slots it freed.
   int sweep();
@@ -336,9 +359,14 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// The number of units of a semaphore, 1 to 1024.
+/// A semaphore of `count` units, 1 to 1024, of which a holder has `take`: at most all of them, and
+/// at most 31, since a thread holds 32 locks at most.
 struct units {
   int count = 1;
+  int take = 1;
+  /// The numbers of the units, each 0 to 61, such as those of devices; `count` is not read then.
+  /// Empty: 0 to count - 1.
+  std::vector<int> numbers = {};
 };
 
 /// An argument of named_handle::release(), which throws lost_error after a loss.
@@ -363,10 +391,11 @@ constexpr std::size_t most_value_bytes = 65'000;
 struct hold_state {
   mode held = mode::none;
   std::uint64_t token = 0;  ///< as named_handle::token()
-  int unit = -1;            ///< of a semaphore; -1: none
+  int unit = -1;            ///< of a semaphore, the first of units_held; -1: none
   bool owner_died = false;
   bool is_lost = false;
   std::chrono::nanoseconds valid_for{0};
+  std::vector<int> units_held = {};  ///< of a semaphore, in their order
 };
 
 /// A handle of a name, or of several names that are held together. All ways to use named locks are
@@ -390,8 +419,13 @@ struct hold_state {
 /// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
 /// A unit is held exclusively. If its holder ends or is killed, the unit becomes free, and the next
 /// holder of that unit learns of the death. Waiters are served in the order in which they come, and
-/// an attempt does not overtake them. If the waiter that is next is stopped, others take free units
-/// past it, after a second at most; in a cluster's domain only those on its host do. In a cluster's
+/// an attempt does not overtake them. A handle that takes several units (units::take) gets all of
+/// them or none. When it is next, it collects the units that become free, and keeps them until it
+/// has as many as it takes; nobody else is served meanwhile. So small requests do not delay a large
+/// one, and no two handles wait for units of each other. If its time is over before that, or the
+/// acquire throws, it gives back what it has collected. If the waiter that is next is stopped,
+/// others take free units past it, all that they want at once, after a second at most; in a
+/// cluster's domain only those on its host do. In a cluster's
 /// domain the N units are those of all hosts. The waiter that is next asks other hosts for their
 /// units by turns, so that it finds a free one within about a quarter of a second;
 /// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
@@ -411,7 +445,7 @@ class named_handle {
   /// one is there twice.
   named_handle(const domain& in, std::vector<std::string> names);
   /// A semaphore. Throws domain_error (invalid, disagrees, damaged).
-  named_handle(const domain& in, std::string_view name, units n);
+  named_handle(const domain& in, std::string_view name, const units& n);
   named_handle(named_handle&&) noexcept;
   named_handle& operator=(named_handle&&) noexcept;
   /// A lock that the handle still holds is released as if its holder had died.
@@ -446,15 +480,19 @@ class named_handle {
   /// The name that an acquire waits for, for a function that ends a wait; later the one that it
   /// waited for last.
   [[nodiscard]] const std::string& awaited() const;
-  /// N of a semaphore; 0 if the name is no semaphore.
+  /// How many units a semaphore has; 0 if the name is no semaphore. Before the first acquire: as
+  /// the handle was made; later, domain::set_units() may have changed it.
   [[nodiscard]] int units_of() const;
-  /// The unit of a semaphore that this handle holds, or -1.
+  /// The unit of a semaphore that this handle holds, the first of units_held(); or -1.
   [[nodiscard]] int unit() const;
+  /// All of them, in their order. Of a handle that does not hold, or is of locks, none.
+  [[nodiscard]] std::vector<int> units_held() const;
 
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any
-  /// exclusive acquire of this name, or of this unit, before it. Of several names: of the first.
+  /// exclusive acquire of this name, or of this unit, before it. Of several names or units: of the
+  /// first.
   [[nodiscard]] std::uint64_t token() const { return tokens().front(); }
-  /// The token of each of names().
+  /// The token of each of names(); of a semaphore that of each unit, in their order.
   [[nodiscard]] std::vector<std::uint64_t> tokens() const;
   /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
   /// mark_consistent().
@@ -587,10 +625,15 @@ class named_locks : public named_handle, public shared_lock_names<named_locks> {
 ///   gpus.acquire();
 ///   compute_on(gpus.unit());
 ///   gpus.release();
+///
+/// With {.count = 8, .take = 2} in place of 3 each holder has two of eight units, and units_held()
+/// says which.
 class named_semaphore : public named_handle {
  public:
   named_semaphore(const domain& in, std::string_view name, int n)
-      : named_handle(in, name, lockflight::units{n}) {}
+      : named_handle(in, name, lockflight::units{.count = n}) {}
+  named_semaphore(const domain& in, std::string_view name, const lockflight::units& n)
+      : named_handle(in, name, n) {}
   [[nodiscard]] bool try_acquire() { return acquire(mode::exclusive, limit::at_once()); }
   [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds) {
     return acquire(mode::exclusive, limit::of_ns(nanoseconds));

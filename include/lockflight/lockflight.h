@@ -411,6 +411,17 @@ int lockflight_named_create_several(lockflight_domain* domain, const char* const
 int lockflight_named_create_semaphore(lockflight_domain* domain, const char* name, int units,
                                       lockflight_named** lock);
 
+/* The same for a handle that takes `take` of the units together: all of them or none. A waiter that
+ * is next collects the units that become free, and nobody else is served meanwhile, so that small
+ * requests do not delay a large one, and no two wait for units of each other. `numbers` are the
+ * numbers of the `count` units; NULL: 0 to count - 1. lockflight_named_units says which units the
+ * handle holds.
+ *
+ * LOCKFLIGHT_INVALID: also if `take` is below 1, above `count`, or above 31, since a thread holds
+ * 32 locks at most. The other codes are those of lockflight_semaphore_create. */
+int lockflight_named_create_units(lockflight_domain* domain, const char* name, const int* numbers,
+                                  int count, int take, lockflight_named** lock);
+
 /* Ends the handle. LOCKFLIGHT_HELD: a thread holds the lock with it, and nothing is done. If the
  * thread that held has ended, the handle holds nothing. */
 int lockflight_named_destroy(lockflight_named* lock);
@@ -456,9 +467,14 @@ int lockflight_named_unlock_shared(lockflight_named* lock);
 /* The unit of a semaphore that this handle holds, from 0; -1: it is of locks. LOCKFLIGHT_NOT_HELD.
  */
 int lockflight_named_unit(const lockflight_named* lock, int* unit);
+/* All units of a semaphore that this handle holds, in their order, and how many these are; of locks
+ * none. At most `most` of them are written to `units`, which may be NULL if `most` is 0.
+ * LOCKFLIGHT_NOT_HELD. LOCKFLIGHT_INVALID. */
+int lockflight_named_units(const lockflight_named* lock, int* units, int most, int* count);
 /* Returns the fencing token of this handle's last exclusive acquire. It is greater than that of any
- * exclusive acquire of this name before it. A store that refuses a token that is smaller than the
- * greatest it has seen is safe from a holder that has lost the lock without noticing. */
+ * exclusive acquire of this name before it; of several units it is that of the first. A store that
+ * refuses a token that is smaller than the greatest it has seen is safe from a holder that has lost
+ * the lock without noticing. */
 int lockflight_named_token(const lockflight_named* lock, uint64_t* token);
 /* For a holder: returns LOCKFLIGHT_OWNER_DIED if a holder has died and no holder since has called
  * lockflight_named_mark_consistent, and otherwise LOCKFLIGHT_OK. LOCKFLIGHT_NOT_HELD. */

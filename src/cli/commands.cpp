@@ -48,6 +48,8 @@ constexpr std::array commands{
     entry{{"hold", "hold a named lock for a time, without a command"}, hold_command},
     entry{{"release", "end a hold of 'lockflight hold'"}, release_command},
     entry{{"break", "end the holds of a named lock, whoever holds it"}, break_command},
+    entry{{"units", "show which units a semaphore has and who holds them, or change them"},
+          units_command},
     entry{{"top", "watch who holds and who waits in a domain"}, top_command},
     entry{tool::agent_listing, tool::agent_command},
     entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},

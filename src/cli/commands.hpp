@@ -20,6 +20,7 @@ using namespace tool;
 [[nodiscard]] command break_command();
 [[nodiscard]] command hold_command();
 [[nodiscard]] command release_command();
+[[nodiscard]] command units_command();
 [[nodiscard]] command top_command();
 [[nodiscard]] command domain_command();
 [[nodiscard]] command locks_command();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/numbers.hpp"
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/domain_name.hpp"
@@ -144,7 +145,9 @@ std::string pids(std::span<const lock_user> users) {
     const auto state = state_text(user);
     std::string one = user.host.empty() ? std::to_string(user.pid)
                                         : fmt::format("{}:{}", visible(user.host), user.pid);
-    if (user.unit >= 0) one = fmt::format("{} (unit {})", one, user.unit);
+    if (!user.units_held.empty())
+      one = fmt::format("{} ({} {})", one, user.units_held.size() == 1 ? "unit" : "units",
+                        numbers_text(user.units_held, ", "));
     if (!state.empty()) one += fmt::format(" ({})", state);
     all.push_back(std::move(one));
   }

@@ -12,7 +12,9 @@
 #include "base/clock.hpp"
 #include "base/joined.hpp"
 #include "base/number.hpp"
+#include "base/numbers.hpp"
 #include "cli/named.hpp"
+#include "cli/unit_options.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -89,6 +91,20 @@ bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t
          before_ns <= its.since_ns + user.for_ns + tolerance_ns;
 }
 
+/// How many units a run takes; 1 of a lock.
+std::size_t taken(const std::optional<units>& of_semaphore) {
+  return of_semaphore ? static_cast<std::size_t>(of_semaphore->take) : 1;
+}
+
+/// How many there are, which may have been set to another number than the run gives.
+std::size_t existing(const domain& in, const std::string& name,
+                     const std::optional<units>& of_semaphore) {
+  if (!of_semaphore) return 1;
+  for (const domain_lock& each : in.locks())
+    if (each.name == name && each.units > 0) return static_cast<std::size_t>(each.units);
+  return static_cast<std::size_t>(count_of(*of_semaphore));
+}
+
 }  // namespace
 
 bool is_inside_of_a_run() { return !variable(inside).empty(); }
@@ -99,7 +115,9 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
   for (const std::uint64_t each : held.tokens()) tokens.push_back(std::to_string(each));
   // Each name has a line, since no name has a new line.
   set_variable("LOCKFLIGHT_LOCK", joined(held.names(), "\n"));
-  set_variable("LOCKFLIGHT_UNIT", held.unit() < 0 ? "" : std::to_string(held.unit()));
+  // A run of a lock, inside of one that holds units, has these as well: they are its devices.
+  if (held.units_of() > 0 || !is_inside_of_a_run())
+    set_variable("LOCKFLIGHT_UNIT", numbers_text(held.units_held()));
   set_variable("LOCKFLIGHT_TOKEN", is_alone ? joined(tokens, "\n") : "");
   set_variable("LOCKFLIGHT_OWNER_DIED", held.owner_died() ? "1" : "");
   const std::string domain = identity_of(in);
@@ -115,11 +133,11 @@ void set_environment(const domain& in, const named_handle& held, std::uint64_t s
 
 std::optional<enclosing_run> run_that_excludes(const domain& in,
                                                const std::vector<std::string>& names, bool shared,
-                                               std::optional<int> units) {
+                                               std::optional<units> of_semaphore) {
   const std::vector<enclosing_hold> around = holds_of_enclosing_runs();
   if (around.empty()) return std::nullopt;
   const std::string domain = identity_of(in);
-  int held_units = 0;
+  std::size_t held_units = 0;
   for (const enclosing_hold& its : around) {
     if (its.domain != domain || std::ranges::find(names, its.name) == names.end()) continue;
     const std::uint64_t before_ns = now_ns();
@@ -127,7 +145,9 @@ std::optional<enclosing_run> run_that_excludes(const domain& in,
     for (const lock_user& user : in.users_of(its.name, nullptr, std::chrono::milliseconds(0))) {
       if (!is_that_run(user, its, before_ns) || (shared && user.held == mode::shared)) continue;
       // Another run may release a unit of a semaphore.
-      if (++held_units >= units.value_or(1)) return enclosing_run{its.name, user};
+      held_units += std::max<std::size_t>(1, user.units_held.size());
+      if (held_units + taken(of_semaphore) > existing(in, its.name, of_semaphore))
+        return enclosing_run{its.name, user};
     }
   }
   return std::nullopt;

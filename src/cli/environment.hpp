@@ -19,8 +19,9 @@
 
 namespace lockflight::cli {
 
-/// For COMMAND: the names that the handle holds, tokens, unit, and whether a holder died. A run
-/// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE.
+/// For COMMAND: the names that the handle holds, tokens, units, and whether a holder died. A run
+/// inside of a run inherits nothing of the outer but LOCKFLIGHT_INSIDE, and LOCKFLIGHT_UNIT unless
+/// it takes units itself.
 void set_environment(const domain& in, const named_handle& held, std::uint64_t since_ns);
 
 /// True if a run has started this process, or an ancestor of it.
@@ -32,10 +33,11 @@ struct enclosing_run {
   lock_user holder;
 };
 /// The first of these names that a run around this process holds now, unless it shares it and this
-/// process wants to share it; of a semaphore of so many units, if runs around this process hold all
-/// of them.
+/// process wants to share it; of a semaphore, if runs around this process hold so many units that
+/// those that it takes cannot become free.
 [[nodiscard]] std::optional<enclosing_run> run_that_excludes(const domain& in,
                                                              const std::vector<std::string>& names,
-                                                             bool shared, std::optional<int> units);
+                                                             bool shared,
+                                                             std::optional<units> of_semaphore);
 
 }  // namespace lockflight::cli

@@ -40,7 +40,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds hosts_answer_end_within{120};
 
 named_handle handle_for(const domain& in, const guarded_command& what) {
-  if (what.units) return {in, what.names.front(), units{*what.units}};
+  if (what.units) return {in, what.names.front(), *what.units};
   if (what.names.size() > 1) return {in, what.names};
   return {in, what.names.front()};
 }

@@ -21,7 +21,7 @@ struct guarded_command {
   std::vector<std::string> names;  ///< one, or several locks that are taken together
   domain_name in;
   mode held = mode::exclusive;
-  std::optional<int> units;  ///< a semaphore of so many; none: a lock
+  std::optional<lockflight::units> units;  ///< of a semaphore; none: a lock
   limit patience = limit::for_ever();
   bool waits_anyway = false;              ///< also for a run around this one
   bool fails_on_deadlock = false;         ///< gives up if it waits in a circle

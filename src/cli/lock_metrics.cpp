@@ -67,8 +67,7 @@ std::string lock_metrics(const domain& in, std::vector<domain_lock> locks) {
                   value(each));
   };
   of_each("lockflight_lock_holders", gauge,
-          "Threads that hold the lock, or units of the semaphore.",
-          [](const domain_lock& of) { return holders_of(of.users).size(); });
+          "Threads that hold the lock, or units of the semaphore.", count_of_held);
   of_each("lockflight_lock_capacity", gauge,
           "Threads that can hold it at a time: units of a semaphore, and 1 of a lock.",
           [](const domain_lock& of) { return std::max(of.units, 1); });

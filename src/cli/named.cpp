@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
 #include "base/visible_text.hpp"
 
 namespace lockflight::cli {
@@ -23,6 +24,13 @@ std::span<const lock_user> waiters_of(std::span<const lock_user> users) {
   return users.subspan(count_of_holders(users));
 }
 
+std::size_t count_of_held(const domain_lock& lock) {
+  if (lock.units == 0) return count_of_holders(lock.users);
+  std::size_t count = 0;
+  for (const lock_user& each : lock.users) count += each.units_held.size();
+  return count;
+}
+
 double longest_wait_s(const domain_lock& lock) {
   const auto waiters = waiters_of(lock.users);
   return waiters.empty() ? 0 : seconds_of(waiters.front());
@@ -31,7 +39,10 @@ double longest_wait_s(const domain_lock& lock) {
 // ---- words ----
 
 std::string word_of(const lock_user& user) {
-  return user.unit < 0 ? user.use() : fmt::format("holds unit {}", user.unit);
+  if (user.units_held.empty()) return user.use();
+  return fmt::format("{} {} {}", user.waits() ? "waits with" : "holds",
+                     user.units_held.size() == 1 ? "unit" : "units",
+                     numbers_text(user.units_held, ", "));
 }
 
 std::string use_text(const lock_user& user) {
@@ -88,8 +99,6 @@ double json_seconds(std::uint64_t ns) {
   return static_cast<double>(ns / ns_of_ms) / 1e3;
 }
 
-namespace {
-
 using nlohmann::ordered_json;
 
 ordered_json user_json(const lock_user& user) {
@@ -103,6 +112,7 @@ ordered_json user_json(const lock_user& user) {
                     {"command", user.command}};
   if (user.has_foreign_pid) made["foreign_pid"] = true;
   if (user.unit >= 0) made["unit"] = user.unit;
+  if (!user.units_held.empty()) made["units_held"] = user.units_held;
   if (!user.host.empty()) made["host"] = user.host;
   if (user.ending.why != end_reason::none) {
     made["ends_in"] = json_seconds(nanoseconds_of(user.ending.in));
@@ -116,6 +126,8 @@ ordered_json user_json(const lock_user& user) {
   }
   return made;
 }
+
+namespace {
 
 void make_reversible(ordered_json& value) {
   if (value.is_structured())

@@ -21,6 +21,8 @@ namespace lockflight::cli {
 [[nodiscard]] inline double seconds_of(const lock_user& user) {
   return static_cast<double>(user.for_ns) / 1e9;
 }
+/// How many hold the lock, or how many units of the semaphore are held.
+[[nodiscard]] std::size_t count_of_held(const domain_lock& lock);
 /// The longest wait of a user of the lock; 0 if no user waits.
 [[nodiscard]] double longest_wait_s(const domain_lock& lock);
 
@@ -29,7 +31,8 @@ namespace lockflight::cli {
 /// The column of lock names in a table: a name may have 255 bytes.
 constexpr int widest_name = 40;
 
-/// "holds", "shares", "waits"; the holder of a unit of a semaphore "holds unit 2".
+/// "holds", "shares", "waits"; of a semaphore "holds unit 2", "holds units 0, 3", "waits with unit
+/// 1".
 [[nodiscard]] std::string word_of(const lock_user& user);
 /// "holds it", "shares it", "waits for it".
 [[nodiscard]] std::string use_text(const lock_user& user);
@@ -58,6 +61,7 @@ template <class Participant>
 
 /// The time in seconds, to the millisecond.
 [[nodiscard]] double json_seconds(std::uint64_t ns);
+[[nodiscard]] nlohmann::ordered_json user_json(const lock_user& user);
 /// Adds "holders": […] and "waiters": […] to the object `into`.
 void add_users(std::span<const lock_user> users, nlohmann::ordered_json& into);
 [[nodiscard]] nlohmann::ordered_json json_of(const domain_lock& lock);

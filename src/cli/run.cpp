@@ -9,6 +9,7 @@
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
+#include "cli/unit_options.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
 #include "tool/values.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
-constexpr std::uint64_t most_units = 1024;
 constexpr std::uint64_t most_retries = 1'000'000;
 
 // The meaning of options of flock(1) that a run does not need.
@@ -87,6 +87,17 @@ void read_max_hold(const arguments& given, guarded_command& what) {
     throw refuse("--max-hold", *text, "at least as long as --at-least");
 }
 
+void read_units(const arguments& given, guarded_command& what) {
+  check_together(given, "--units", {"--shared", "--leader", "--every"});
+  const auto take = given.one("--take");
+  if (take && !given.has("--units"))
+    throw refuse("--take", *take, "only with --units, of which so many are taken");
+  const auto text = given.one("--units");
+  if (!text) return;
+  what.units = units_from("--units", *text);
+  if (take) what.units->take = take_from("--take", *take, *what.units);
+}
+
 }  // namespace
 
 guarded_command guarded_from(const arguments& given) {
@@ -101,9 +112,7 @@ guarded_command guarded_from(const arguments& given) {
   if (what.value && what.value->size() > most_value_bytes)
     throw refuse("--value", std::to_string(what.value->size()) + " bytes",
                  "at most " + std::to_string(most_value_bytes));
-  check_together(given, "--units", {"--shared", "--leader", "--every"});
-  if (const auto text = given.one("--units"))
-    what.units = static_cast<int>(whole_number("--units", *text, 1, most_units));
+  read_units(given, what);
   check_together(given, "--leader",
                  {"--shared", "--timeout", "--nonblock", "--every", "--conflict-exit-code"});
   check_together(given, "--every", {"--shared"});
@@ -202,6 +211,15 @@ command run_command() {
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
            "'lockflight domain forget' forgets it, when nobody uses NAME.",
+           "With a list such as --units 0,1,3 in place of N, the units are those with these numbers, "
+           "0 to 61, such as devices of this machine. 'lockflight units NAME' shows the units, and "
+           "'lockflight units NAME --set' changes them for all; then those that runs give do not "
+           "count.",
+           "With --take K as well, a run has K units: LOCKFLIGHT_UNIT lists them, such as '0,3', and "
+           "LOCKFLIGHT_TOKEN has a line for each. The run gets all K or none. When it is next, it "
+           "collects the units that become free and keeps them, and no other run is served "
+           "meanwhile: so runs that take few do not delay one that takes many, and no two runs wait "
+           "for units of each other. A run that gives up gives back what it has collected.",
            "With --on-owner-died CMD, a run that is told of a death first runs CMD in /bin/sh, "
            "under the lock and in the same environment. If CMD exits with 0, what the lock guards "
            "counts as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run "
@@ -262,7 +280,7 @@ command run_command() {
            "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
            "and \"waiters\", each with fields as in 'lockflight who --json', as \"silent\" is, or "
            "the \"missing_answer\" of a cluster's etcd; \"acquired\" has "
-           "\"tokens\", \"owner_died\", and with --units a \"unit\"; \"ended\", which is about "
+           "\"tokens\", \"owner_died\", and with --units a \"unit\" and all \"units_held\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --every, has \"until\", seconds "
            "since 1970; \"follows\", of --follow, has fields as \"last\" of 'lockflight done "
            "--json'; \"retry\" is \"after\" so many seconds; \"interrupted\" has a \"signal\"; "
@@ -284,9 +302,15 @@ command run_command() {
            {.name = "--shared", .what = "share the lock with others that share it"},
            {.name = "--units",
             .earlier = "--slots",
-            .value = "N",
-            .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
-                    "1 to 1024 (--slots in earlier versions)"},
+            .value = units_value,
+            .what =
+                "at most N runs of NAME at a time, 1 to 1024, each with a unit of its own, 0 to "
+                "N - 1; or the numbers of the units, such as 0,1,3 (--slots in earlier "
+                "versions)"},
+           {.name = "--take",
+            .value = "K",
+            .what = "with --units: take K of the N units, all of them or none; 1 to 31 (default: "
+                    "1)"},
            {.name = "--timeout",
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},

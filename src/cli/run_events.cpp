@@ -55,7 +55,10 @@ void run_events::has_lock(const named_handle& held) {
   const bool is_alone = held.held() == mode::exclusive;
   ordered_json fields{{"tokens", is_alone ? held.tokens() : std::vector<std::uint64_t>{}},
                       {"owner_died", held.owner_died()}};
-  if (held.unit() >= 0) fields["unit"] = held.unit();
+  if (held.unit() >= 0) {
+    fields["unit"] = held.unit();
+    fields["units_held"] = held.units_held();
+  }
   write("acquired", std::move(fields));
 }
 

@@ -166,7 +166,7 @@ std::string who_holds(const domain_lock& lock) {
 std::string name_with_units(const domain_lock& lock) {
   const std::string name = visible(lock.name);
   if (lock.units == 0) return name;
-  return fmt::format("{} ({} of {})", name, holders_of(lock.users).size(), lock.units);
+  return fmt::format("{} ({} of {})", name, count_of_held(lock), lock.units);
 }
 
 bool is_bad(const domain_lock& lock) {

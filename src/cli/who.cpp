@@ -56,7 +56,7 @@ void print_lock(console& out, const domain_lock& lock, bool of_cluster,
   else if (lock.users.empty())
     out.line(fmt::format("nobody holds {} or waits for it", in_quotes(lock.name)));
   if (!lock.users.empty() && lock.units > 0)
-    out.line(fmt::format("{} of {} units are held", holders_of(lock.users).size(), lock.units));
+    out.line(fmt::format("{} of {} units are held", count_of_held(lock), lock.units));
   if (!lock.users.empty()) print_users(out, lock.users, of_cluster);
   if (!lock.users.empty() && lock.owner_died)
     out.line("A holder died: what the lock guards may be half done.");
@@ -120,7 +120,8 @@ command who_command() {
            "not answer, or \"the agent of this host\", and then no other host was asked. A USER "
            "with \"foreign_pid\": true has the numbers of another PID namespace, such as a "
            "container's. A semaphore, which 'lockflight run --units N' makes, has \"units\", "
-           "which is N, and each of its holders a \"unit\". A hold with an end has \"ends_in\", "
+           "which is N, and each of its holders a \"unit\" and all its \"units_held\", as has a waiter "
+           "with --take that has collected some. A hold with an end has \"ends_in\", "
            "seconds, and \"ends_by\": \"limit\", \"broken\" or \"released\"; one of 'lockflight "
            "hold' has the \"token\" by which it is released, and its \"note\". If there are circles, \"circles\" has "
            "an array for each, whose members are USERs with \"holds\" and \"waits_for\". The "

@@ -1,7 +1,10 @@
 """lockflight run --units: at most N runs of a name at a time, on one machine, and what the other
 commands say of them. tests/names/locks/semaphore_test.cpp has the semaphore itself."""
 
+import json
+import os
 import signal
+import subprocess
 import time
 import unittest
 
@@ -41,10 +44,18 @@ class Slots(NamedTest):
         self.assertFalse(self.told(waiter)[2], "a command that was ended is no death")
 
     def test_the_environment_of_a_run_inside_of_a_run(self):
-        script = "'%s' run --domain %s inner -- sh -c 'echo ${LOCKFLIGHT_UNIT-none}'"
-        code, out, err = self.run_in("sh", "-c", script % (PROGRAM, DOMAIN),
-                                     options=["--units", "2"], name="gpu")
-        self.assertEqual((code, out, err), (0, "none\n", ""))
+        """A run of a lock leaves the units of the run around it, and one of units has its own."""
+        inner = "'%s' run --domain %s %s inner -- sh -c 'echo ${LOCKFLIGHT_UNIT-none}'"
+        for options, told in (("", "1,3"), ("--shared", "1,3"), ("--units 9,", "9")):
+            name = "inner" + options[:3].strip("-")
+            script = (inner % (PROGRAM, DOMAIN, options)).replace(" inner", " " + name)
+            for deep in (script, f"'{PROGRAM}' run --domain {DOMAIN} middle -- {script}"):
+                found = self.run_in("sh", "-c", deep, name="gpu",
+                                    options=["--units", "1,3", "--take", "2"])
+                self.assertEqual(found, (0, told + "\n", ""))
+        done = subprocess.run(["sh", "-c", inner % (PROGRAM, DOMAIN, "")], check=False, text=True,
+                              env=dict(os.environ, LOCKFLIGHT_UNIT="7"), capture_output=True)
+        self.assertEqual((done.stdout, done.stderr), ("none\n", ""), "no run is around it")
 
     def test_a_killed_run_gives_its_unit_back(self):
         first, second = self.unit(2), self.unit(2)
@@ -148,6 +159,14 @@ class Slots(NamedTest):
                 (["--units", "0"], ["--units '0'", "from 1 to 1024"]),
                 (["--units", "x"], ["--units 'x'", "from 1 to 1024"]),
                 (["--units", "1025"], ["--units '1025'"]),
+                (["--units", "0,62"], ["--units '0,62'", "numbers from 0 to 61"]),
+                (["--units", "1,1"], ["--units '1,1'"]),
+                (["--units", ","], ["--units ','"]),
+                (["--units", "1,,2"], ["--units '1,,2'"]),
+                (["--take", "2"], ["--take '2'", "only with --units"]),
+                (["--units", "4", "--take", "5"], ["--take '5'", "from 1 to 4"]),
+                (["--units", "0,1,3", "--take", "4"], ["--take '4'", "from 1 to 3"]),
+                (["--units", "40", "--take", "32"], ["--take '32'", "from 1 to 31"]),
                 (["--units", "2", "--shared"], ["not together with --shared"]),
                 (["--units", "2", "--leader"], ["not together with --leader"]),
                 (["--units", "2", "--every", "1h"], ["not together with --every"])]:
@@ -156,6 +175,112 @@ class Slots(NamedTest):
                 self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
                 for word in [*words, "accepted"]:
                     self.assertIn(word, err)
+
+    def test_several_units_for_a_run(self):
+        script = 'echo $LOCKFLIGHT_UNIT; echo "$LOCKFLIGHT_TOKEN"; exec sleep 60'
+        options = ["run", "--domain", DOMAIN, "--units", "5"]
+        first = self.start(*options, "--take", "2", "gpu", "--", "sh", "-c", script)
+        self.addCleanup(self.end, first)
+        self.assertEqual(first.stdout.readline(), b"0,1\n")
+        tokens = [int(first.stdout.readline()) for _ in range(2)]
+        self.assertTrue(all(tokens))
+        waiter = self.start(*options, "--take", "4", "gpu", "--", "sh", "-c", script)
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1, "gpu")
+        self.assertTrue(wait_until(lambda: "units_held" in self.who("gpu")["waiters"][0]))
+        self.assertEqual(self.attempt(5, "--nonblock"), (1, "", ""), "the waiter has the others")
+        found = self.who("gpu")
+        (holder,), (waits,) = found["holders"], found["waiters"]
+        self.assertEqual((holder["unit"], holder["units_held"]), (0, [0, 1]))
+        self.assertEqual((waits.get("unit"), waits["units_held"]), (None, [2, 3, 4]))
+        _, out, _ = self.run_program("who", "gpu", "--domain", DOMAIN)
+        self.assertIn("5 of 5 units are held", out)
+        self.assertRegex(out, rf"{first.pid} +holds units 0, 1 ")
+        self.assertRegex(out, rf"{waiter.pid} +waits with units 2, 3, 4 ")
+        self.assertRegex(self.run_well("top", DOMAIN, "--once"),
+                         rf"gpu: {first.pid} holds units 0, 1 for ")
+        self.assertRegex(self.run_well("domain", "show", DOMAIN),
+                         rf"{first.pid} \(units 0, 1\) +{waiter.pid} \(units 2, 3, 4\)")
+        shown = self.run_well("units", "gpu", DOMAIN)
+        self.assertRegex(shown, r"(?m)^ *1 +held .*sleep")
+        self.assertRegex(shown, r"(?m)^ *2 +collected .*sh")
+        first.terminate()
+        self.assertEqual(waiter.stdout.readline(), b"0,2,3,4\n")
+
+    def test_a_killed_waiter_leaves_no_death(self):
+        """It has collected units, and guards nothing under them."""
+        holder = self.unit(3)
+        self.told(holder)
+        waiter = self.start("run", "--domain", DOMAIN, "--units", "3", "--take", "3", "gpu", "--",
+                            "true")
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1, "gpu")
+        self.assertTrue(wait_until(lambda: "units_held" in self.who("gpu")["waiters"][0]))
+        waiter.kill()
+        code, out, _ = self.run_in("sh", "-c", "echo $LOCKFLIGHT_UNIT ${LOCKFLIGHT_OWNER_DIED-no}",
+                                   options=["--units", "3", "--take", "2"], name="gpu")
+        self.assertEqual((code, out), (0, "1,2 no\n"))
+
+    def test_nested_runs_that_would_wait_for_themselves(self):
+        inner = [PROGRAM, "run", "--domain", DOMAIN, "--units", "3", "--take", "2", "gpu", "--", "true"]
+        code, _, err = self.run_in(*inner, options=["--units", "3", "--take", "2"], name="gpu")
+        self.assertEqual(code, 2)
+        self.assertIn("holds it and waits for this run", err)
+        self.assertEqual(self.run_in(*inner, options=["--units", "3"], name="gpu"), (0, "", ""))
+
+    def test_units_by_number(self):
+        devices = ["--units", "5,0,3"]
+        first = self.start("run", "--domain", DOMAIN, *devices, "gpu", "--", "sh", "-c",
+                           "echo $LOCKFLIGHT_UNIT; exec sleep 60")
+        self.addCleanup(self.end, first)
+        self.assertEqual(first.stdout.readline(), b"0\n")
+        self.assertEqual(self.run_in("sh", "-c", "echo $LOCKFLIGHT_UNIT", name="gpu",
+                                     options=[*devices, "--take", "2"]), (0, "3,5\n", ""))
+        code, _, err = self.run_in("true", name="gpu", options=["--units", "3"])
+        self.assertEqual(code, 2)
+        self.assertIn("is a semaphore of the units 0, 3 and 5 (made by", err)
+        found = json.loads(self.run_well("units", "gpu", DOMAIN, "--json"))
+        self.assertEqual((found["name"], found["domain"], found["set"]), ("gpu", DOMAIN, False))
+        self.assertEqual([(each["unit"], each["exists"], "holder" in each) for each in found["units"]],
+                         [(0, True, True), (3, True, False), (5, True, False)])
+        self.assertEqual(found["units"][0]["holder"]["command"], "sleep")
+        self.assertEqual(self.who("gpu")["units"], 3)
+
+    def test_units_are_set_while_they_are_used(self):
+        first, second = self.unit(2), self.unit(2)
+        self.assertEqual({self.told(first)[1], self.told(second)[1]}, {0, 1})
+        waiter = self.unit(2)
+        self.wait_for_waiters(1, "gpu")
+        self.run_well("units", "gpu", "--set", "0,7", "--domain", DOMAIN)
+        command, unit, died = self.told(waiter)
+        self.assertEqual((unit, died), (7, False))
+        self.assertIsNone(first.poll())
+        self.assertIsNone(second.poll())
+        shown = self.run_well("units", "gpu", DOMAIN)
+        self.assertRegex(shown, r"(?m)^ *1 +left out ")
+        self.assertEqual(self.attempt(2, "--nonblock"), (1, "", ""))
+        for run in (first, second, waiter):
+            self.end(run)
+        self.assertEqual(self.attempt(99), (0, "0\n", ""), "the number that a run gives does not count")
+        code, _, err = self.run_in("true", options=["--units", "3", "--take", "3"], name="gpu")
+        self.assertEqual((code, err.count("\n")), (2, 1), err)
+        self.assertIn("take 3 of the units 0 and 7, to which it was set (accepted: 1 to 2", err)
+        self.assertTrue(json.loads(self.run_well("units", "gpu", DOMAIN, "--json"))["set"])
+        self.run_well("domain", "forget", DOMAIN, "gpu")
+        self.assertEqual(self.run_program("units", "gpu", DOMAIN)[0], 1)
+        self.assertEqual(self.attempt(4), (0, "0\n", ""))
+
+    def test_units_of_what_is_none(self):
+        self.hold("exec sleep 60", name="jobs")
+        for words in (["jobs"], ["jobs", "--set", "3"]):
+            code, out, err = self.run_program("units", *words, "--domain", DOMAIN)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+            self.assertIn("lock 'jobs' is a flight-rw (accepted: a semaphore", err)
+        for bad in ("0", "x", "1025", "1,1", "0,62", ""):
+            code, _, err = self.run_program("units", "gpu", "--set", bad, "--domain", DOMAIN)
+            self.assertEqual((code, err.count("\n")), (2, 1), err)
+            self.assertIn(f"--set '{bad}' (accepted: a whole number from 1 to 1024, or a list", err)
+        self.assertEqual(self.run_program("units", "none", DOMAIN)[0], 1)
 
     def test_many_short_runs(self):
         """Never more than two at a time, and all of them run."""

@@ -76,6 +76,7 @@ nb::list described_users(const std::vector<lock_user>& users) {
     one["host"] = bytes_of(each.host);
     one["what"] = each.use();
     one["unit"] = each.unit < 0 ? nb::none() : nb::object(nb::int_(each.unit));
+    one["units_held"] = nb::tuple(nb::cast(each.units_held));
     one["seconds"] = static_cast<double>(each.for_ns) * 1e-9;
     all.append(one);
   }
@@ -135,6 +136,16 @@ void add_domains(nb::module_& to) {
       .def("locks", &locks_of)
       .def("users_of", &users_of, nb::arg("name"), nb::arg("seconds"))
       .def("count", &domain::names)
+      .def("set_units",
+           [](domain& self, const std::string& name, int count, const std::vector<int>& numbers) {
+             const others_run meanwhile;
+             self.set_units(name, {.count = count, .numbers = numbers});
+           })
+      .def("units_of",
+           [](const domain& self, const std::string& name) {
+             const auto found = without_interpreter([&] { return self.units_of(name); });
+             return nb::tuple(nb::cast(found.numbers));
+           })
       .def(
           "forget", [](domain& self, const std::string& name) { return self.remove_lock(name); },
           without())

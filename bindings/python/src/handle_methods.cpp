@@ -4,8 +4,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "errors.hpp"
 #include "handle_object.hpp"
@@ -15,6 +17,12 @@ namespace nb = nanobind;
 
 namespace lockflight::python {
 namespace {
+
+/// Those of a semaphore; none of a lock, which has 0.
+std::optional<units> units_from(int count, int take, const std::vector<int>& numbers) {
+  if (count == 0) return std::nullopt;
+  return units{.count = count, .take = take, .numbers = numbers};
+}
 
 constexpr double for_ever_s = -1;
 
@@ -225,14 +233,14 @@ void add_handle(nb::module_& to) {
   nb::class_<handle_object>(to, "Handle", nb::type_slots(slots))
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
-              const std::string& kind, const std::string& parameters, int units, bool raises,
-              bool reentrant, bool shared, bool raises_on_loss, std::uint64_t loss_number,
-              double max_hold) {
+              const std::string& kind, const std::string& parameters, int units, int take,
+              const std::vector<int>& numbers, bool raises, bool reentrant, bool shared,
+              bool raises_on_loss, std::uint64_t loss_number, double max_hold) {
              new (self) handle_object(
                  {.in = in,
                   .name = name,
                   .what = {.kind = kind, .parameters = parameters},
-                  .units = units,
+                  .units = units_from(units, take, numbers),
                   .raises = raises,
                   .reentrant = reentrant,
                   .shared = shared,
@@ -279,10 +287,17 @@ void add_handle(nb::module_& to) {
       .def_prop_ro(
           "unit",
           [](const handle_object& self) -> nb::object {
-            if (self.unit() < 0) return nb::none();
-            return nb::int_(self.unit());
+            const std::vector<int> held = self.units_held();
+            return held.empty() ? nb::object(nb::none()) : nb::object(nb::int_(held.front()));
           },
-          "Of a semaphore: the number of the unit that this thread holds, or None.");
+          "Of a semaphore: the number of the unit that this thread holds, the first of "
+          "units_held, or None.")
+      .def_prop_ro(
+          "units_held",
+          [](const handle_object& self) -> nb::tuple {
+            return nb::tuple(nb::cast(self.units_held()));
+          },
+          "Of a semaphore: the numbers of all units that this thread holds, a tuple.");
 }
 
 }  // namespace lockflight::python

@@ -71,17 +71,16 @@ void release_one(const part& one, mode as, bool raises_on_loss = false) {
     throw;
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::not_held) throw;
-    throw domain_error(e.why, std::string("release of ") +
-                                  (one.of->units > 0 ? "semaphore" : "lock") + " '" + one.of->name +
-                                  "', which " + holder_instead(*one.of, *mine.handle));
+    throw domain_error(e.why, std::string("release of ") + (one.of->units ? "semaphore" : "lock") +
+                                  " '" + one.of->name + "', which " +
+                                  holder_instead(*one.of, *mine.handle));
   }
 }
 
 void check_can_share(const recipe& of, const named_handle& handle) {
   if (!of.shared)
-    refuse(PyExc_TypeError, std::string("acquire_shared of ") +
-                                (of.units > 0 ? "Semaphore" : "Mutex") + " '" + of.name +
-                                "' (accepted: that of a SharedMutex)");
+    refuse(PyExc_TypeError, std::string("acquire_shared of ") + (of.units ? "Semaphore" : "Mutex") +
+                                " '" + of.name + "' (accepted: that of a SharedMutex)");
   if (!handle.can_share())
     throw domain_error(domain_error::reason::invalid,
                        "lock '" + handle.name() +
@@ -175,6 +174,18 @@ const recipe* take_all(const std::vector<part>& parts, limit patience, mode as, 
     return each->of.get();
   }
   return nullptr;
+}
+
+/// True if the lock is held, or all units of the semaphore are.
+bool has_no_free_unit(const domain_lock& lock) {
+  if (lock.units == 0)
+    return std::ranges::any_of(lock.users,
+                               [](const lock_user& user) { return !user.dead && !user.waits(); });
+  std::vector<int> free = lock.unit_numbers;
+  for (const lock_user& user : lock.users)
+    if (!user.dead)
+      for (const int unit : user.units_held) std::erase(free, unit);
+  return free.empty();
 }
 
 }  // namespace
@@ -282,9 +293,9 @@ std::uint64_t handle_object::token() const {
   return found != my_table().entries.end() ? found->second.handle->token() : 0;
 }
 
-int handle_object::unit() const {
+std::vector<int> handle_object::units_held() const {
   const named_handle* const mine = holding_handle(*parts_.front().of);
-  return mine != nullptr ? mine->unit() : -1;
+  return mine != nullptr ? mine->units_held() : std::vector<int>{};
 }
 
 bool handle_object::still_valid() const {
@@ -307,13 +318,10 @@ double handle_object::valid_for() const {
 bool handle_object::locked() const {
   const auto is_locked = [](const part& one) {
     const recipe& of = *one.of;
-    if (of.units == 0 && holding_handle(of) != nullptr) return true;
+    if (!of.units && holding_handle(of) != nullptr) return true;
     const others_run meanwhile;
     for (const domain_lock& each : of.in.locks())
-      if (each.name == of.name)
-        return std::ranges::count_if(each.users, [](const lock_user& user) {
-                 return !user.dead && !user.waits();
-               }) >= std::max(1, of.units);
+      if (each.name == of.name) return has_no_free_unit(each);
     return false;
   };
   return std::ranges::any_of(parts_, is_locked);

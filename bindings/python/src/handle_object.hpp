@@ -87,7 +87,7 @@ class handle_object {
   [[nodiscard]] bool owner_died() const;
   void mark_consistent() const;
   [[nodiscard]] std::uint64_t token() const;
-  [[nodiscard]] int unit() const;  // -1: none
+  [[nodiscard]] std::vector<int> units_held() const;
   /// Of a lock that is not held: of its last hold.
   [[nodiscard]] bool lost() const;
   /// Of the domains that this thread's handles use, else of the locks'.

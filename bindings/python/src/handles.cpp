@@ -11,8 +11,8 @@ namespace {
 
 std::unique_ptr<named_handle> make_handle(const recipe& of) {
   const others_run meanwhile;
-  auto made = of.units > 0 ? std::make_unique<named_handle>(of.in, of.name, units{of.units})
-                           : std::make_unique<named_handle>(of.in, of.name, of.what);
+  auto made = of.units ? std::make_unique<named_handle>(of.in, of.name, *of.units)
+                       : std::make_unique<named_handle>(of.in, of.name, of.what);
   named_control(*made).interrupt_with(&is_interrupted);
   return made;
 }

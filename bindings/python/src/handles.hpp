@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -26,7 +27,7 @@ struct recipe {
   domain in;
   std::string name;
   named_lock_options what;
-  int units = 0;  ///< of a semaphore
+  std::optional<lockflight::units> units = {};  ///< of a semaphore
   bool raises = false;
   bool reentrant = false;                ///< its holder may acquire exclusively again
   bool shared = false;                   ///< it is a SharedMutex, which has readers

@@ -230,3 +230,75 @@ def test_a_task_that_is_cancelled_leaves_the_queue(domain):
 
     asyncio.run(main())
     assert lockflight.Semaphore("s", 1, domain=domain).acquire(blocking=False)
+
+
+def test_several_units(domain):
+    s = Semaphore("s", 4, domain=domain, take=2)
+    other = Semaphore("s", 4, domain=domain, take=2)
+    rest = Semaphore("s", 4, domain=domain)
+    assert (s.units, s.take, s.units_held) == (4, 2, ())
+    with s:
+        assert (s.unit, s.units_held) == (0, (0, 1))
+        (use,) = s.domain.locks()[0].uses
+        assert (use.unit, use.units_held) == (0, (0, 1))
+        assert "holds units 0, 1" in s.domain.show()
+        with rest:
+            assert rest.unit == 2
+            assert in_thread(lambda: other.acquire(timeout=0.02)) is False
+            with pytest.raises(DomainError, match="hold 3 of its 4 units, and this one takes 2"):
+                other.acquire()
+        assert in_thread(lambda: other.acquire(blocking=False) and other.units_held) == (2, 3)
+    assert (s.unit, s.units_held) == (None, ())
+    copy = pickle.loads(pickle.dumps(s))
+    assert repr(copy) == repr(s) == f"lockflight.Semaphore('s', 4, domain='{domain}', take=2)"
+    assert copy.take == 2
+
+
+def test_units_by_number(domain):
+    s = Semaphore("s", [0, 3, 5], domain=domain, take=2)
+    assert s.units == 3 and repr(s) == f"lockflight.Semaphore('s', [0, 3, 5], domain='{domain}', take=2)"
+    with pickle.loads(pickle.dumps(s)) as held:
+        assert held.units_held == (0, 3)
+        (user,) = s.users()
+        assert (user.unit, user.units_held) == (0, (0, 3))
+        assert not s.locked()
+    with pytest.raises(ValueError, match="is a semaphore of the units 0, 3 and 5"):
+        Semaphore("s", 3, domain=domain)
+    for wrong in ([], [1, 1], [0, 62], (-1,)):
+        with pytest.raises(ValueError, match="accepted: 1 to 1024, or a list of different numbers"):
+            Semaphore("t", wrong, domain=domain)
+    for wrong in ([0.5], ["1"], [True], {1, 2}):
+        with pytest.raises(TypeError, match="accepted: 1 to 1024, or a list"):
+            Semaphore("t", wrong, domain=domain)
+    for take in (0, 4, 2**40):
+        with pytest.raises(ValueError, match="accepted: 1 to 3"):
+            Semaphore("t", [1, 2, 3], domain=domain, take=take)
+    with pytest.raises(ValueError, match="accepted: 1 to 31"):
+        Semaphore("t", 40, domain=domain, take=32)
+
+
+def test_units_are_set_while_they_are_used(domain):
+    s = Semaphore("s", 2, domain=domain)
+    assert s.domain.units_of("s") == ()
+    with s:
+        s.domain.set_units("s", [1, 4])
+        assert s.held and s.unit == 0
+        assert s.domain.units_of("s") == (1, 4)
+        other = Semaphore("s", 9, domain=domain, take=2)
+        assert in_thread(lambda: other.acquire() and other.units_held) == (1, 4)
+    s.domain.set_units("s", 1)
+    with pytest.raises(ValueError, match="take 2 of 1 unit, to which it was set"):
+        other.acquire()
+    with pytest.raises(ValueError, match="accepted: 1 to 1024"):
+        s.domain.set_units("s", 0)
+
+
+def test_a_task_has_several_units(domain):
+    s = Semaphore("s", 3, domain=domain, take=2)
+
+    async def main():
+        async with s:
+            assert await s.unit_async() == 0
+            assert await s.units_held_async() == (0, 1)
+
+    asyncio.run(main())

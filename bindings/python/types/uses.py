@@ -3,7 +3,7 @@ one that they refuse; they refuse no other one, and the types that assert_type n
 they find. Nothing of this is run."""
 
 import asyncio
-from typing import Any, Callable, Coroutine, Optional
+from typing import Any, Callable, Coroutine, Optional, Tuple
 
 from typing_extensions import assert_type
 
@@ -15,6 +15,11 @@ shared = SharedMutex("b")
 gpu = Semaphore("gpu", 3)
 told = Mutex("c", loss="raise", on_loss=lambda of: print(of))
 Semaphore("gpu", 3, loss=None, on_loss=print, max_hold=1.5)
+pair = Semaphore("gpu", [0, 1, 3], take=2)
+assert_type(pair.units_held, Tuple[int, ...])
+assert_type(pair.take, int)
+pair.domain.set_units("gpu", (0, 1))
+assert_type(pair.domain.units_of("gpu"), Tuple[int, ...])
 Mutex("c", loss=3)  # wrong
 Mutex("c", on_loss="print")  # wrong
 
@@ -89,6 +94,8 @@ Mutex(1)  # wrong
 Mutex("a", kinds="flight")  # wrong
 Semaphore("gpu")  # wrong
 Semaphore("gpu", "3")  # wrong
+Semaphore("gpu", ["3"])  # wrong
+Semaphore("gpu", 3, take="2")  # wrong
 mutex.shared()  # wrong
 mutex.acquire(timeout="5")  # wrong
 mutex.within()  # wrong

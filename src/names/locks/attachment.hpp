@@ -59,6 +59,9 @@ class attachment {
   };
 
   [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
+  [[nodiscard]] bool holds_only(const lock_in_use* of) const {
+    return held_.size() == 1 && held_.front().of == of;
+  }
   [[nodiscard]] bool may_hold(std::uint32_t line) const {
     return std::ranges::any_of(held_, [line](const hold& each) { return each.line == line; });
   }

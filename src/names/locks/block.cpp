@@ -101,31 +101,25 @@ std::uint32_t find_line(const domain_file& file, std::string_view name) {
 }
 
 std::string parameters_of_class(const domain_kind& kind, const std::string& canonical) {
-  return is_semaphore(kind) ? parameters_of_semaphore(0) : canonical;
+  return is_semaphore(kind) ? parameters_of_semaphores : canonical;
 }
-
-namespace {
-std::string parameters_of_block(const domain_file& file, std::uint32_t line, const domain_class& c,
-                                const domain_kind& kind) {
-  if (!is_semaphore(kind)) return c.parameters;
-  const semaphore_words words = words_of_semaphore(line * line_words, words_without_name(c));
-  const word units = file.word(words.units).load(std::memory_order_acquire);
-  if (units < 1 || units > most_units) written_over(file);
-  return parameters_of_semaphore(static_cast<int>(units));
-}
-
-}  // namespace
 
 found_lock describe(const domain_file& file, std::uint32_t line) {
   const domain_class& c = class_at(file, class_of_block(file, line));
   kind_of_blocks its = kind_of_class(file, c);
-  return {.line = line,
-          .serial = read(file, line, serial_word),
-          .kind = &its.kind,
-          .parameters = parameters_of_block(file, line, c, its.kind),
-          .set = std::move(its.set),
-          .words = words_without_name(c),
-          .tokens_before = read(file, line, tokens_before_word)};
+  found_lock found{.line = line,
+                   .serial = read(file, line, serial_word),
+                   .kind = &its.kind,
+                   .parameters = c.parameters,
+                   .set = std::move(its.set),
+                   .words = words_without_name(c),
+                   .tokens_before = read(file, line, tokens_before_word)};
+  if (is_semaphore(its.kind)) {
+    const semaphore_words words = words_of_semaphore(line * line_words, found.words);
+    found.parameters = parameters_of_semaphore(units_in(file, words));
+    found.has_set_units = set_units_in(file, words).has_value();
+  }
+  return found;
 }
 
 }  // namespace lockflight::detail::blocks

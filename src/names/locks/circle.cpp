@@ -3,7 +3,7 @@
 // remaining participants are stuck:
 // - a waiter of a lock, a holder of which is stuck;
 // - a waiter of a semaphore all units of which are held, all of them by participants that are
-//   stuck;
+//   stuck. A waiter that collects units holds those that it has;
 // - a holder that guards a process, a descendant of which is stuck: `lockflight run` releases when
 //   its command has ended.
 // Each stuck participant has a stuck successor, so a walk along successors ends in a circle.
@@ -32,7 +32,8 @@ struct participant {
   const domain_lock* awaited = nullptr;     ///< the lock that it waits for
   int guards = 0;                           ///< a process; 0: none
   bool is_of_our_namespace = false;         ///< so that its processes can be found
-  std::vector<const participant*> holders;  ///< of the lock that it waits for
+  std::vector<const participant*> holders;  ///< of the lock that it waits for, without itself
+  std::size_t units_in_use = 0;             ///< of the semaphore that it waits for
   std::vector<const participant*> below;    ///< waiters that descend from what it guards
 };
 
@@ -72,13 +73,32 @@ class graph {
     one.awaited = &lock;
   }
 
+  /// 1 for a holder of a lock; of a semaphore the number of its units that others can get. A unit
+  /// that was left out is given to nobody any more.
+  static std::size_t holds_of(const lock_user& user, const domain_lock& lock) {
+    if (user.dead) return 0;
+    if (user.units_held.empty()) return user.waits() ? 0 : 1;
+    return static_cast<std::size_t>(std::ranges::count_if(user.units_held, [&](int unit) {
+      return lock.unit_numbers.empty() || std::ranges::count(lock.unit_numbers, unit) > 0;
+    }));
+  }
+
   void connect(const domain_lock& lock) {
     if (std::ranges::none_of(lock.users, &lock_user::waits)) return;
     std::vector<const participant*> holders;
-    for (const lock_user& user : lock.users)
-      if (!user.waits() && !user.dead) holders.push_back(&all_[key_of(user)]);
-    for (auto& [name, each] : all_)
-      if (each.awaited == &lock) each.holders = holders;
+    std::size_t units = 0;
+    for (const lock_user& user : lock.users) {
+      const std::size_t held = holds_of(user, lock);
+      if (held == 0) continue;
+      holders.push_back(&all_[key_of(user)]);
+      units += held;
+    }
+    for (auto& [name, each] : all_) {
+      if (each.awaited != &lock) continue;
+      each.holders = holders;
+      std::erase(each.holders, &each);
+      each.units_in_use = units;
+    }
   }
 
   void connect_to_runs(const std::function<int(int)>& parent_of) {
@@ -103,7 +123,7 @@ class graph {
     const auto is_one = [this](const participant* each) { return is_stuck(each); };
     if (of.waits == nullptr) return std::ranges::any_of(of.below, is_one);
     if (of.awaited->units == 0) return std::ranges::any_of(of.holders, is_one);
-    return of.holders.size() >= static_cast<std::size_t>(of.awaited->units) &&
+    return !of.holders.empty() && of.units_in_use >= static_cast<std::size_t>(of.awaited->units) &&
            std::ranges::all_of(of.holders, is_one);
   }
   void keep_the_stuck() {

@@ -63,13 +63,16 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
 }
 
 /// Initialises the words of a semaphore in a block that another semaphore may have had.
-void begin_semaphore_words(const domain_file& file, std::uint32_t line, int units) {
+void begin_semaphore_words(const domain_file& file, std::uint32_t line, const unit_set& units) {
   const domain_class& c = blocks::class_at(file, blocks::class_of_block(file, line));
   const semaphore_words words =
       words_of_semaphore(line * line_words, blocks::words_without_name(c));
+  // Relaxed: before the lock exists.
   for (const std::uint32_t each : {words.released, words.head_waits, words.agreed})
-    file.word(each).store(0, std::memory_order_relaxed);  // before the lock exists
-  file.word(words.units).store(static_cast<word>(units), std::memory_order_relaxed);
+    file.word(each).store(0, std::memory_order_relaxed);
+  file.word(words.units).store(static_cast<word>(units.count()), std::memory_order_relaxed);
+  file.word(words.present).store(units.bits(), std::memory_order_relaxed);
+  file.word(words.chosen).store(units.is_chosen() ? units.bits() : 0, std::memory_order_relaxed);
 }
 
 found_lock make(domain_file& file, std::string_view name, const domain_kind& kind,
@@ -160,7 +163,7 @@ std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& fil
 
 void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
                      const domain_kind& kind, const std::string& canonical) {
-  if (found.kind == &kind && found.parameters == canonical) return;
+  if (found.kind == &kind && (found.parameters == canonical || found.has_set_units)) return;
   std::array<char, 17> command{};
   const std::array words{blocks::read(file, found.line, blocks::maker_command_word),
                          blocks::read(file, found.line, blocks::maker_command_word + 1)};

@@ -24,6 +24,7 @@ struct found_lock {
   lock::parameter_values set;       ///< of its class: the same, but for a semaphore's N
   std::uint32_t words = 0;          ///< without those of its name
   std::uint64_t tokens_before = 0;  ///< the greatest that a name's earlier locks may have given
+  bool has_set_units = false;       ///< of a semaphore: an operator has chosen its units
 };
 
 /// Throws domain_error (invalid).
@@ -36,7 +37,8 @@ void check_lock_name(std::string_view name);
 [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> lines_of_locks(
     const domain_file& file);
 /// Throws domain_error (disagrees), which names the process that made the lock and the lock's kind,
-/// unless the kind is the one asked for.
+/// unless the kind is the one asked for. Of a semaphore whose units an operator has set, those that
+/// are asked for do not count.
 void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
                      const domain_kind& kind, const std::string& canonical);
 

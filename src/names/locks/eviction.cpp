@@ -49,7 +49,10 @@ bool take_out(const domain_file& file, std::string_view name, const found_lock& 
 /// unit meanwhile. Null if that was done, else why not.
 const char* forget_units(attachment& by, std::string_view name, const found_lock& what,
                          bool on_request, const time_limit& how_long) {
-  for (int unit = 0; unit < units_of_semaphore(what.parameters); ++unit) {
+  // Any unit may have been used before others were set.
+  const unit_set units =
+      what.has_set_units ? unit_set::first(most_units) : units_of_semaphore(what.parameters);
+  for (int unit = units.at_or_after(0); unit >= 0; unit = units.at_or_after(unit + 1)) {
     const std::string name_of_it = name_of_unit(name, unit);
     const auto found = find_lock(by.file(), name_of_it);
     if (!found) continue;
@@ -82,6 +85,11 @@ bool is_done_now(const domain_file& file, std::uint32_t line) {
   return blocks::read(file, line, blocks::done_until_word) > static_cast<word>(now.tv_sec);
 }
 
+/// True if the choice of an operator would be lost with the name. That of a cluster is in etcd.
+bool keeps_set_units(const domain_file& file, const found_lock& what) {
+  return what.has_set_units && !file.is_of_cluster();
+}
+
 }  // namespace
 
 bool make_room(attachment& by, const time_limit& how_long) {
@@ -100,7 +108,7 @@ bool make_room(attachment& by, const time_limit& how_long) {
   std::erase_if(all, [&](const auto& one) {
     return std::binary_search(in_use.begin(), in_use.end(), one.second.line) ||
            !one.second.kind->can.tries || is_done_now(file, one.second.line) ||
-           is_kept_value(file, one.first);
+           is_kept_value(file, one.first) || keeps_set_units(file, one.second);
   });
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; });
@@ -134,6 +142,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
       why_not = "a holder died in it";
     } else if (is_done_now(by.file(), what.line) && !on_request) {
       why_not = "its work counts as done, and would be done again";
+    } else if (keeps_set_units(by.file(), what) && !on_request) {
+      why_not = "its units were set";
     } else if (by.file().is_of_cluster() && !words_in_file(by.file(), what.line).are_unused()) {
       why_not = "this host owns it among the hosts of the cluster";
     } else {

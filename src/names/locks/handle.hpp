@@ -38,6 +38,7 @@ class handle {
   [[nodiscard]] virtual const std::string& awaited() const { return names().front(); }
   [[nodiscard]] virtual int units() const { return 0; }
   [[nodiscard]] virtual int unit() const { return -1; }
+  [[nodiscard]] virtual std::vector<int> units_held() const { return {}; }
   [[nodiscard]] virtual std::vector<std::uint64_t> tokens() const = 0;
   [[nodiscard]] virtual bool owner_died() const = 0;
   virtual void mark_consistent() = 0;
@@ -94,6 +95,6 @@ class handle {
 [[nodiscard]] std::unique_ptr<handle> handle_of_several(const std::shared_ptr<domain_file>& file,
                                                         std::vector<std::string> names);
 [[nodiscard]] std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
-                                                          std::string_view name, int units);
+                                                          std::string_view name, const units& what);
 
 }  // namespace lockflight::detail

@@ -46,7 +46,9 @@ std::string without_defaults(const domain_kind& kind, const std::string& paramet
   const auto defaults = parse_parameters(kind.canonical({}));
   std::vector<std::string> changed;
   for (const auto& [name, value] : parse_parameters(parameters))
-    if (defaults.at(name) != value) changed.push_back(name + "=" + std::to_string(value));
+    // A semaphore has one that is there only if its units were chosen.
+    if (const auto usual = defaults.find(name); usual == defaults.end() || usual->second != value)
+      changed.push_back(name + "=" + std::to_string(value));
   return joined(changed, ",");
 }
 

@@ -57,8 +57,8 @@ named_handle::named_handle(const domain& in, std::string_view name, const named_
     : impl_(detail::handle_of_lock(in.file_, name, what)) {}
 named_handle::named_handle(const domain& in, std::vector<std::string> names)
     : impl_(detail::handle_of_several(in.file_, std::move(names))) {}
-named_handle::named_handle(const domain& in, std::string_view name, lockflight::units n)
-    : impl_(detail::handle_of_semaphore(in.file_, name, n.count)) {}
+named_handle::named_handle(const domain& in, std::string_view name, const lockflight::units& n)
+    : impl_(detail::handle_of_semaphore(in.file_, name, n)) {}
 named_handle::named_handle(named_handle&&) noexcept = default;
 named_handle& named_handle::operator=(named_handle&&) noexcept = default;
 named_handle::~named_handle() = default;
@@ -82,7 +82,7 @@ void named_handle::release(if_lost /*throws*/) {
 std::stop_token named_handle::loss() { return live().loss(); }
 
 hold_state named_handle::state() const {
-  hold_state now{.held = held(), .token = token(), .unit = unit()};
+  hold_state now{.held = held(), .token = token(), .unit = unit(), .units_held = units_held()};
   if (now.held == mode::none) return now;
   now.owner_died = owner_died();
   now.valid_for = valid_for();
@@ -96,6 +96,7 @@ const std::vector<std::string>& named_handle::names() const { return live().name
 const std::string& named_handle::awaited() const { return live().awaited(); }
 int named_handle::units_of() const { return live().units(); }
 int named_handle::unit() const { return live().unit(); }
+std::vector<int> named_handle::units_held() const { return live().units_held(); }
 std::vector<std::uint64_t> named_handle::tokens() const { return live().tokens(); }
 bool named_handle::owner_died() const { return is_held() && live().owner_died(); }
 void named_handle::mark_consistent() { live().mark_consistent(); }

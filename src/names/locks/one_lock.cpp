@@ -453,6 +453,13 @@ void one_lock::say_finished(bool is) noexcept {
   ours.finished.store(is ? ours.life_now().incarnation : 0, std::memory_order_relaxed);
 }
 
+void one_lock::guard_nothing_meanwhile(bool is) noexcept {
+  if (is == guards_nothing_meanwhile_ || guards_nothing_ || !me_->is_ours()) return;
+  if (is && !me_->holds_only(at_.get())) return;
+  guards_nothing_meanwhile_ = is;
+  say_finished(is);
+}
+
 void one_lock::finish() noexcept {
   if (held_ == mode::none || !me_->is_ours()) return;
   say_finished(true);

@@ -120,6 +120,9 @@ class one_lock final : public handle {
   [[nodiscard]] domain_port& port() const { return me_->port(); }
   /// True if an attempt needs no other host.
   [[nodiscard]] bool is_at_hand() const;
+  /// For the holder of this lock alone, which collects others: until the call with false, no later
+  /// holder learns of its death. Does nothing if the thread guards something under other locks.
+  void guard_nothing_meanwhile(bool is) noexcept;
 
  private:
   [[nodiscard]] name_notes& notes();
@@ -189,6 +192,7 @@ class one_lock final : public handle {
   bool is_stale_ = false;           // the domain has lost its name
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
+  bool guards_nothing_meanwhile_ = false;
   std::function<bool()> interrupt_;
   std::optional<name_notes> notes_;  // in a cluster's domain, once the handle has asked for it
 };

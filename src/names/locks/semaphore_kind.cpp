@@ -8,6 +8,7 @@ namespace lockflight::detail {
 namespace {
 
 constexpr std::string_view units_parameter = "units";
+constexpr std::string_view mask_parameter = "mask";
 constexpr char before_unit = '\n';
 
 const domain_kind& queue_kind() {
@@ -22,17 +23,28 @@ const lock::parameter_values& queue_parameters() {
   return *set;
 }
 
+/// Nothing for parameters that no semaphore has.
+std::optional<unit_set> units_from(const lock::parameter_values& set) {
+  rma::word bits = 0;
+  for (const auto& [name, value] : set)
+    if (name == mask_parameter && value > 0)
+      return unit_set::of_mask(static_cast<rma::word>(value));
+    else if (name == units_parameter && value > 0 && bits == 0)
+      bits = static_cast<rma::word>(value);
+    else if (name != units_parameter)
+      return std::nullopt;
+  return unit_set::from(bits);
+}
+
 std::string canonical(const lock::parameter_values& set) {
-  int units = 0;
-  for (const auto& [name, value] : set) {
-    if (name != units_parameter || value < 0 || value > most_units)
+  if (const auto units = units_from(set)) return parameters_of_semaphore(*units);
+  for (const auto& [name, value] : set)
+    if (name != units_parameter || value != 0)
       throw domain_error(
           domain_error::reason::invalid,
           "parameter '" + name + "=" + std::to_string(value) +
               "' of a semaphore (accepted: units=1 to units=" + std::to_string(most_units) + ")");
-    units = static_cast<int>(value);
-  }
-  return parameters_of_semaphore(units);
+  return parameters_of_semaphores;
 }
 
 domain_kind make_semaphore_kind() {
@@ -59,25 +71,51 @@ const domain_kind& semaphore_kind() {
 
 const domain_kind& unit_kind() { return kind_named("flight"); }
 
-std::string parameters_of_semaphore(int units) {
-  return std::string(units_parameter) + "=" + std::to_string(units);
+std::string parameters_of_semaphore(const unit_set& units) {
+  std::string text = std::string(units_parameter) + "=" + std::to_string(units.count());
+  if (units.is_chosen())
+    text += "," + std::string(mask_parameter) + "=" + std::to_string(units.mask());
+  return text;
 }
 
-int units_of_semaphore(const std::string& parameters) {
-  const lock::parameter_values set = parse_parameters(parameters);
-  const auto found = set.find(std::string(units_parameter));
-  return found == set.end() ? 0 : static_cast<int>(found->second);
+unit_set units_of_semaphore(const std::string& parameters) {
+  return units_from(parse_parameters(parameters)).value();
 }
 
 std::string described(const domain_kind& kind, const std::string& parameters) {
   if (!is_semaphore(kind)) return "a " + std::string(kind.about.name);
-  const int units = units_of_semaphore(parameters);
-  return "a semaphore of " + std::to_string(units) + (units == 1 ? " unit" : " units");
+  return "a semaphore of " + units_of_semaphore(parameters).described();
 }
 
-semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words) {
-  const std::uint32_t line = first_word + words - rma::line_words;
-  return {line, line + 1, line + 2, line + 3};
+namespace {
+template <class Set>
+unit_set checked(const domain_file& file, const Set& found) {
+  if (!found) file.throw_damaged("has been written over");
+  return *found;
+}
+}  // namespace
+
+std::optional<unit_set> set_units_in(const domain_file& file, const semaphore_words& words) {
+  const rma::word now = file.word(words.present).load(std::memory_order_acquire);
+  return (now & set_by_operator::mark) == 0
+             ? std::nullopt
+             : std::optional(checked(file, set_by_operator::from(now)));
+}
+
+unit_set units_from_words(const domain_file& file, const semaphore_words& words) {
+  const rma::word now = file.word(words.present).load(std::memory_order_acquire);
+  if (now != 0) return checked(file, unit_set::from(now & ~set_by_operator::mark));
+  const rma::word chosen = file.word(words.chosen).load(std::memory_order_acquire);
+  return checked(
+      file, unit_set::from(chosen != 0 ? chosen
+                                       : file.word(words.units).load(std::memory_order_acquire)));
+}
+
+// The head reads `released` before it reads the units (S2), so the units are stored first.
+void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits) {
+  file.word(words.present).store(bits, std::memory_order_release);
+  file.word(words.released).fetch_add(1, std::memory_order_seq_cst);
+  file.bell_of_line(words.released / rma::line_words).ring_after_rmw();
 }
 
 std::string name_of_unit(std::string_view semaphore, int unit) {

@@ -1,15 +1,16 @@
 // A handle of a semaphore: N units behind a queue, all of them locks of the domain
-// (semaphore_kind.hpp).
+// (semaphore_kind.hpp), of which the handle takes one or several (own_units.hpp).
 //
-// lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the
-// invariants S1 to S4. Here beside these:
+// lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the other
+// invariants. Here beside these:
 //
 // S5. The head polls for changes of which it is not notified: it examines the holders of units at
 //     least every 45 ms while it waits, and tries the units once a second in any case, since a
 //     holder may be stopped between the two steps of a release.
 // S6. A head that is stopped delays no waiter for longer than a second: the waiters of the queue
-//     on its own host see that it is stopped, and take free units without the queue (S1).
-//     `head_waits` may be left set by a head that died; each head clears it.
+//     on its own host see that it is stopped, and take free units without the queue (S1), all that
+//     they want or none (S7). `head_waits` may be left set by a head that died; each head clears
+//     it.
 #include <algorithm>
 #include <optional>
 
@@ -17,6 +18,7 @@
 #include "lockflight/lock/robust/record.hpp"
 #include "lockflight/lock/robust/semaphore.hpp"
 #include "names/locks/one_lock.hpp"
+#include "names/locks/own_units.hpp"
 #include "names/locks/probes.hpp"
 #include "names/locks/semaphore_kind.hpp"
 
@@ -33,11 +35,19 @@ constexpr std::uint64_t other_hosts_answer_in = 200 * of_a_millisecond;
 /// A waiting head asks no host more often than this.
 constexpr std::uint64_t least_wait_for_a_host = 50 * of_a_millisecond;
 
-int checked_units(std::string_view name, int units) {
-  if (units >= 1 && units <= most_units) return units;
+/// While a thread waits it holds the queue, and of units as many as it wants but one.
+constexpr int most_taken = static_cast<int>(records) - 1;
+
+/// The units that a handle was made for, which takes so many of them.
+unit_set checked_units(std::string_view name, const units& what) {
+  const unit_set of = unit_set::of(name, what);
+  const int most = std::min(of.count(), most_taken);
+  if (what.take >= 1 && what.take <= most) return of;
   throw domain_error(domain_error::reason::invalid,
-                     "semaphore " + shown(name) + ": " + std::to_string(units) +
-                         " units (accepted: 1 to " + std::to_string(most_units) + ")");
+                     "semaphore " + shown(name) + ": take " + std::to_string(what.take) + " of " +
+                         of.described() + " (accepted: 1 to " + std::to_string(most) +
+                         (most < of.count() ? ", since a thread holds 32 locks at most" : "") +
+                         ")");
 }
 
 limit left_until(rma::deadline until) {
@@ -64,16 +74,18 @@ void for_each_hold(const domain_file& file, Visit visit) {
 
 class units_handle final : public handle {
  public:
-  units_handle(const std::shared_ptr<domain_file>& file, std::string_view name, int units)
+  units_handle(const std::shared_ptr<domain_file>& file, std::string_view name,
+               const lockflight::units& what)
       : file_(file),
         names_{std::string(name)},
-        queue_(file, name, semaphore_kind(), parameters_of_semaphore(checked_units(name, units))),
-        units_(static_cast<std::size_t>(units)) {
+        made_for_(checked_units(name, what)),
+        queue_(file, name, semaphore_kind(), parameters_of_semaphore(made_for_)),
+        ours_(file, names_.front(), what.take) {
     queue_.interrupt_with([this] { return is_to_leave_queue(); });
   }
   ~units_handle() override {
-    if (unit_ < 0) return;
-    units_.clear();  // as after a death
+    if (!ours_.is_held()) return;
+    ours_.drop();
     try {
       note_release();
     } catch (...) {  // the domain is damaged
@@ -84,55 +96,80 @@ class units_handle final : public handle {
   void release(mode as) override;
   void abandon() override;
 
-  [[nodiscard]] mode held() const override { return unit_ >= 0 ? last()->held() : mode::none; }
+  [[nodiscard]] mode held() const override {
+    return ours_.is_held() ? ours_.first().held() : mode::none;
+  }
   [[nodiscard]] bool is_held_by_parent() const override {
-    return unit_ >= 0 && last()->is_held_by_parent();
+    return ours_.is_held() && ours_.first().is_held_by_parent();
   }
-  void check_held(mode as) const override { held_unit().check_held(as); }
+  void check_held(mode as) const override { ours().first().check_held(as); }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
-  [[nodiscard]] int units() const override { return static_cast<int>(units_.size()); }
-  [[nodiscard]] int unit() const override { return held() == mode::none ? -1 : unit_; }
-
-  // The token of the unit that is held, or was held last.
-  [[nodiscard]] std::vector<std::uint64_t> tokens() const override {
-    return {last() != nullptr ? last()->token() : 0};
+  [[nodiscard]] int units() const override { return present_units().count(); }
+  [[nodiscard]] std::vector<int> units_held() const override {
+    return held() == mode::none ? std::vector<int>{} : ours_.last();
   }
-  [[nodiscard]] bool owner_died() const override { return unit_ >= 0 && last()->owner_died(); }
-  void mark_consistent() override { held_unit().mark_consistent(); }
+  [[nodiscard]] int unit() const override {
+    return held() == mode::none ? -1 : ours_.last().front();
+  }
+
+  // The tokens of the units that are held, or were held last.
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const override { return ours_.tokens(); }
+  [[nodiscard]] bool owner_died() const override {
+    return ours_.is_held() && ours_.any_held([](one_lock& each) { return each.owner_died(); });
+  }
+  void mark_consistent() override {
+    ours().for_each_held([](one_lock& each) { each.mark_consistent(); });
+  }
   [[nodiscard]] bool still_valid() const override {
-    return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
+    return ours_.is_held() ? ours_.first().still_valid() : queue_.still_valid();
   }
   [[nodiscard]] bool is_intact() const override {
-    return unit_ >= 0 ? last()->is_intact() : queue_.is_intact();
+    return ours_.is_held() ? ours_.first().is_intact() : queue_.is_intact();
   }
   [[nodiscard]] std::uint64_t alone_for() const override {
-    return unit_ >= 0 ? last()->alone_for() : 0;
+    if (!ours_.is_held()) return 0;
+    std::uint64_t least = UINT64_MAX;
+    ours_.for_each_held([&](one_lock& each) { least = std::min(least, each.alone_for()); });
+    return least;
   }
   [[nodiscard]] hold_ending ending() const override {
-    return unit_ >= 0 ? last()->ending() : hold_ending{};
+    hold_ending first;
+    if (ours_.is_held())
+      ours_.for_each_held([&](one_lock& each) {
+        if (const hold_ending its = each.ending(); its.in < first.in) first = its;
+      });
+    return first;
   }
-  void end_after(std::uint64_t nanoseconds) override { held_unit().end_after(nanoseconds); }
+  void end_after(std::uint64_t nanoseconds) override {
+    ours().for_each_held([&](one_lock& each) { each.end_after(nanoseconds); });
+  }
+  // One page says so of all that the thread holds.
   void keep(std::uint64_t token, const std::string& note) override {
-    held_unit().keep(token, note);
+    ours().first().keep(token, note);
   }
-  [[nodiscard]] std::stop_token loss() override { return held_unit().loss(); }
+  [[nodiscard]] std::stop_token loss() override {
+    static_cast<void>(ours());
+    return ours_.loss();
+  }
 
   [[nodiscard]] std::string missing_answer() const override { return queue_.missing_answer(); }
 
   void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
   void ask_now() override { queue_.ask_now(); }
+  // One unit is enough: the process is to guard the thread's slot, and with it all that the thread
+  // holds.
   void extend_to(int pid) override {
-    if (last() != nullptr) last()->extend_to(pid);
+    if (!ours_.last().empty()) ours_.first().extend_to(pid);
     guard_nothing(false);
   }
   void extend_to_this_process() noexcept override {
-    if (last() != nullptr) last()->extend_to_this_process();
+    if (!ours_.last().empty()) ours_.first().extend_to_this_process();
     guard_nothing(false);
   }
   // Each acquire begins with the queue.
   void guard_nothing(bool yet) override { queue_.guard_nothing(yet); }
   void finish() noexcept override {
-    if (last() != nullptr) last()->finish();
+    if (!ours_.last().empty()) ours_.first().finish();
   }
 
   // ---- for probes ----
@@ -141,20 +178,20 @@ class units_handle final : public handle {
   [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
   [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
 
-  // ---- for release_unit() ----
+  // ---- for release_units() and take_past_head() ----
 
-  void free_unit();
+  void free_units() { ours_.give(); }
   void note_release();
+  /// Takes units that are at hand, in the order of their numbers, so that few workers use the same
+  /// few units. True if it has as many as it wants.
+  [[nodiscard]] bool try_units();
+  void give_back() noexcept;
 
  private:
-  [[nodiscard]] bool take_unit(limit patience);
+  [[nodiscard]] bool take_units(limit patience);
   [[noreturn]] void undo_jump();
-  /// Null if there was none.
-  [[nodiscard]] one_lock* last() const {
-    return last_ < 0 ? nullptr : units_[static_cast<std::size_t>(last_)].get();
-  }
-  [[nodiscard]] one_lock& held_unit() const {
-    if (unit_ >= 0) return *last();
+  [[nodiscard]] const own_units& ours() const {
+    if (ours_.is_held()) return ours_;
     throw domain_error(domain_error::reason::not_held,
                        "semaphore " + shown(name()) + ": this handle holds no unit");
   }
@@ -163,11 +200,16 @@ class units_handle final : public handle {
     none,   // the time is over
     stuck,  // the head is stopped: free units are taken without the queue
   };
-  /// Frees the queue at its end, whatever has happened.
+  /// Frees the queue at its end, whatever has happened. A head that collects guards nothing, and a
+  /// head that takes one unit has none while it waits.
   class at_head {
    public:
-    explicit at_head(units_handle& of) : of_(of) { of_.set_head_waits(false); }
+    explicit at_head(units_handle& of) : of_(of) {
+      of_.set_head_waits(false);
+      if (of_.ours_.wanted() > 1) of_.queue_.guard_nothing_meanwhile(true);
+    }
     ~at_head() {
+      of_.queue_.guard_nothing_meanwhile(false);
       try {
         of_.set_head_waits(false);
         of_.queue_.give(mode::exclusive);
@@ -184,11 +226,9 @@ class units_handle final : public handle {
   [[nodiscard]] place stand_in_queue(rma::deadline until);
   [[nodiscard]] place attempt_queue();
   [[nodiscard]] bool is_to_leave_queue();
-  [[nodiscard]] bool is_head_stopped_beside_a_free_unit();
+  [[nodiscard]] bool is_head_stopped_beside_free_units();
   class head;
   [[nodiscard]] head_step take_as_head(rma::deadline until, std::uint64_t since_ns);
-  [[nodiscard]] bool take_unit_at_hand();
-  [[nodiscard]] bool take(int unit, limit patience);
   [[nodiscard]] bool take_from_other_hosts(limit patience);
   [[nodiscard]] int units_elsewhere();
   [[nodiscard]] std::optional<head_step> ask_other_hosts(rma::deadline until);
@@ -196,11 +236,6 @@ class units_handle final : public handle {
   void examine_holders();
   [[nodiscard]] bool make_hosts_agree(rma::deadline until);
 
-  [[nodiscard]] one_lock& unit_lock(int unit) {
-    auto& one = units_[static_cast<std::size_t>(unit)];
-    if (!one) one = std::make_unique<one_lock>(file_, name_of_unit(name(), unit), unit_kind(), "");
-    return *one;
-  }
   [[nodiscard]] semaphore_words words() const {
     const found_lock& at = *queue_.found();
     return words_of_semaphore(at.line * rma::line_words, at.words);
@@ -214,16 +249,19 @@ class units_handle final : public handle {
     return queue_.found() != nullptr &&
            queue_.file().word(words().head_waits).load(std::memory_order_relaxed) != 0;
   }
+  [[nodiscard]] unit_set present_units() const {
+    return queue_.found() == nullptr ? made_for_ : units_in(queue_.file(), words());
+  }
+  void refuse_to_take_more(const unit_set& than_these) const;
   [[nodiscard]] bool is_interrupted() const { return interrupt_ && interrupt_(); }
 
   std::shared_ptr<domain_file> file_;
   std::vector<std::string> names_;  // one
+  unit_set made_for_;
   one_lock queue_;
-  std::vector<std::unique_ptr<one_lock>> units_;  // each is made when it is first tried
-  int unit_ = -1;                                 // the one that is held
-  int last_ = -1;                                 // the one that was held last
-  int next_elsewhere_ = 0;                        // which unit other hosts are asked for next
-  bool goes_around_ = false;                      // why the wait in the queue was ended
+  own_units ours_;
+  int next_elsewhere_ = 0;    // which unit other hosts are asked for next
+  bool goes_around_ = false;  // why the wait in the queue was ended
   std::function<bool()> interrupt_;
 };
 
@@ -234,10 +272,10 @@ bool units_handle::acquire(mode as, limit patience) {
         "semaphore " + shown(name()) +
             ", shared (accepted: exclusively, as each holder has a unit of its own)");
   probes::around_acquire probe(*this, false);
-  return probe.ended(take_unit(patience));
+  return probe.ended(take_units(patience));
 }
 
-bool units_handle::take_unit(limit patience) {
+bool units_handle::take_units(limit patience) {
   if (held() != mode::none)
     throw domain_error(domain_error::reason::held,
                        "semaphore " + shown(name()) + ": this handle holds a unit already");
@@ -249,22 +287,24 @@ bool units_handle::take_unit(limit patience) {
     const place at = stand_in_queue(until);
     if (at == place::none) return false;
     if (at == place::stuck) {
-      if (take_unit_at_hand()) return true;
+      if (lock::take_past_head(*this)) return ours_.hold(), true;
       if (until.at == 0) return false;
       continue;
     }
     const at_head hold(*this);
     const head_step how = take_as_head(until, since);
     if (how == head_step::late) return false;
-    // If the domain was removed meanwhile, the unit may be one of the present domain, and the queue
+    // If the domain was removed meanwhile, units may be those of the present domain, and the queue
     // is not: its N was not compared.
-    if (how == head_step::had && &last()->file() == &queue_.file()) return true;
-    if (how == head_step::had) lock::release_unit(*this);
+    if (how == head_step::had && ours_.are_of(queue_.file())) return ours_.hold(), true;
+    if (how == head_step::had) give_back();
   }
 }
 
 // The program has left an acquire at the head of the queue by siglongjmp.
 void units_handle::undo_jump() {
+  give_back();
+  queue_.guard_nothing_meanwhile(false);
   set_head_waits(false);
   queue_.give(mode::exclusive);
   throw domain_error(domain_error::reason::interrupted,
@@ -275,22 +315,26 @@ void units_handle::undo_jump() {
 
 void units_handle::release(mode as) {
   check_held(as);
-  lock::release_unit(*this);
+  lock::release_units(*this);
   probes::after_release(*this);
 }
 
 void units_handle::abandon() {
-  held_unit().abandon();
-  unit_ = -1;
+  static_cast<void>(ours());
+  ours_.abandon();
   note_release();
 }
 
-void units_handle::free_unit() {
-  held_unit().give(mode::exclusive);
-  unit_ = -1;
+void units_handle::give_back() noexcept {
+  if (!ours_.has_taken_any()) return;
+  ours_.give_back();
+  try {
+    note_release();
+  } catch (...) {  // the domain is damaged
+  }
 }
 
-// The add comes after the unit is free, and before the bell's sleepers are counted. A waiter that
+// The add comes after the units are free, and before the bell's sleepers are counted. A waiter that
 // sleeps has counted itself before it reads the word for the last time.
 void units_handle::note_release() {
   if (queue_.found() == nullptr) return;
@@ -319,18 +363,18 @@ units_handle::place units_handle::attempt_queue() {
   while (!queue_.take(mode::exclusive, limit::at_once())) {
     const bool is_over = does_head_wait() || queue_.file().is_of_cluster();
     if (!is_over && at_most.sleep(between_tries)) continue;
-    return is_head_stopped_beside_a_free_unit() ? place::stuck : place::none;
+    return is_head_stopped_beside_free_units() ? place::stuck : place::none;
   }
   return place::head;
 }
 
 bool units_handle::is_to_leave_queue() {
   if (is_interrupted()) return true;
-  return goes_around_ = is_head_stopped_beside_a_free_unit();
+  return goes_around_ = is_head_stopped_beside_free_units();
 }
 
 // Called about once a second by each waiter of the queue.
-bool units_handle::is_head_stopped_beside_a_free_unit() {
+bool units_handle::is_head_stopped_beside_free_units() {
   if (queue_.found() == nullptr) return false;
   const domain_file& file = queue_.file();
   int head = -1;
@@ -339,10 +383,11 @@ bool units_handle::is_head_stopped_beside_a_free_unit() {
   });
   if (head < 0 || !is_stopped(file.slot(head))) return false;
   std::vector<std::uint32_t> lines;
-  for (int unit = 0; unit < units(); ++unit) {
-    const auto found = find_lock(file, name_of_unit(name(), unit));
-    if (!found) return true;
-    lines.push_back(found->line);
+  const unit_set all = present_units();
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1)) {
+    // A unit that nobody has used yet is free.
+    if (const auto found = find_lock(file, name_of_unit(name(), unit)))
+      lines.push_back(found->line);
   }
   std::sort(lines.begin(), lines.end());
   int taken = 0;
@@ -351,7 +396,7 @@ bool units_handle::is_head_stopped_beside_a_free_unit() {
     queue_.port().examine(rank_of_slot(slot));
     if (file.slot(slot).state() == slot_state::living) ++taken;
   });
-  return taken < units();
+  return taken + ours_.wanted() <= all.count();
 }
 
 // ---- at its head ----
@@ -366,7 +411,8 @@ class units_handle::head {
     return {.released = released.load(std::memory_order_acquire),
             .deaths = of_.queue_.port().deaths()};
   }
-  [[nodiscard]] bool try_units() { return of_.take_unit_at_hand(); }
+  [[nodiscard]] bool try_units() { return of_.try_units(); }
+  void give_back() { of_.give_back(); }
   [[nodiscard]] head_step before_wait() {
     if (const auto step = of_.ask_other_hosts(until_)) return *step;
     if (until_.at == 0) return head_step::late;
@@ -403,7 +449,8 @@ std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
   const std::uint64_t share = other_hosts_answer_in / static_cast<unsigned>(elsewhere);
   for (int i = 0; i < (until.at == 0 ? elsewhere : 1); ++i)
     if (take_from_other_hosts(
-            limit::of_ns(until.at == 0 ? share : std::max(share, least_wait_for_a_host))))
+            limit::of_ns(until.at == 0 ? share : std::max(share, least_wait_for_a_host))) &&
+        ours_.has_all())
       return head_step::had;
   if (until.at == 0 || queue_.port().is_over(until)) return head_step::late;
   if (is_interrupted())
@@ -412,42 +459,58 @@ std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
   return head_step::try_again;
 }
 
-bool units_handle::take(int unit, limit patience) {
-  if (!unit_lock(unit).take(mode::exclusive, patience)) return false;
-  unit_ = last_ = unit;
-  return true;
-}
-
-// In order, so that few workers use the same few units.
-bool units_handle::take_unit_at_hand() {
-  int ours = 0;
-  for (int unit = 0; unit < units(); ++unit) {
-    if (!unit_lock(unit).is_at_hand()) continue;
+bool units_handle::try_units() {
+  const unit_set all = present_units();
+  if (ours_.has_taken_any()) [[unlikely]]
+    ours_.keep_only(all);
+  if (ours_.wanted() > all.count()) [[unlikely]]
+    refuse_to_take_more(all);
+  int others = 0;
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1)) {
+    if (ours_.has_taken(unit) || !ours_.lock_of(unit).is_at_hand()) continue;
     try {
-      if (take(unit, limit::at_once())) return true;
+      if (ours_.take(unit, limit::at_once()) && ours_.has_all()) return true;
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::held) throw;
-      ++ours;  // of another handle of this thread
+      ++others;  // of another handle of this thread
     }
   }
-  if (ours < units()) return false;
-  throw domain_error(domain_error::reason::held,
-                     "semaphore " + shown(name()) + ": other handles of this thread hold all its " +
-                         std::to_string(units()) + " units");
+  if (others + ours_.wanted() <= all.count()) return false;
+  const std::string count = std::to_string(all.count()) + " units";
+  throw domain_error(
+      domain_error::reason::held,
+      "semaphore " + shown(name()) + ": other handles of this thread hold " +
+          (others == all.count() ? "all its " + count
+                                 : std::to_string(others) + " of its " + count +
+                                       ", and this one takes " + std::to_string(ours_.wanted())));
+}
+
+// A head that waits for units that do not exist would keep all others from those that do.
+void units_handle::refuse_to_take_more(const unit_set& than_these) const {
+  throw domain_error(domain_error::reason::invalid,
+                     "semaphore " + shown(name()) + ": take " + std::to_string(ours_.wanted()) +
+                         " of " + than_these.described() +
+                         ", to which it was set (accepted: 1 to " +
+                         std::to_string(than_these.count()) + ", until others are set)");
 }
 
 int units_handle::units_elsewhere() {
+  const unit_set all = present_units();
   int count = 0;
-  for (int unit = 0; unit < units(); ++unit) count += unit_lock(unit).is_at_hand() ? 0 : 1;
+  for (int unit = all.at_or_after(0); unit >= 0; unit = all.at_or_after(unit + 1))
+    count += ours_.lock_of(unit).is_at_hand() ? 0 : 1;
   return count;
 }
 
 // The next unit in turn that this host does not own. A request that was not granted in time stays
 // with the other hosts, so that the unit may be at hand later.
 bool units_handle::take_from_other_hosts(limit patience) {
-  for (int i = 0; i < units(); ++i) {
-    const int unit = std::exchange(next_elsewhere_, (next_elsewhere_ + 1) % units());
-    if (!unit_lock(unit).is_at_hand()) return take(unit, patience);
+  const unit_set all = present_units();
+  for (int i = 0; i < all.count(); ++i) {
+    int unit = all.at_or_after(next_elsewhere_);
+    if (unit < 0) unit = all.at_or_after(0);
+    next_elsewhere_ = unit + 1;
+    if (!ours_.lock_of(unit).is_at_hand()) return ours_.take(unit, patience);
   }
   return false;
 }
@@ -480,16 +543,17 @@ head_step units_handle::await_release(lock::release_mark seen, rma::deadline unt
 
 void units_handle::examine_holders() {
   for_each_hold(queue_.file(), [&](int slot, std::uint32_t line) {
-    const bool is_of_a_unit = std::any_of(units_.begin(), units_.end(), [&](const auto& each) {
-      return each && each->found() != nullptr && each->found()->line == line;
+    bool is_of_a_unit = false;
+    ours_.for_each_used([&](const one_lock& each) {
+      is_of_a_unit |= each.found() != nullptr && each.found()->line == line;
     });
     if (is_of_a_unit) queue_.port().examine(rank_of_slot(slot));
   });
 }
 
-// The directory of this host makes its own users agree about N. The first head of each host
-// compares with the cluster, whose N is noted in etcd where a lock's work would be (done_until).
-// False if etcd has not answered in time.
+// The directory of this host makes its own users agree about the units. The first head of each host
+// compares with the cluster, whose units are noted in etcd where a lock's work would be
+// (done_until), and which an operator may have set. False if etcd has not answered in time.
 bool units_handle::make_hosts_agree(rma::deadline until) {
   if (!queue_.file().is_of_cluster()) return true;
   // Relaxed: the holder of the queue reads what an earlier holder wrote.
@@ -497,26 +561,30 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   if (agreed.load(std::memory_order_relaxed) != 0) return true;
   const auto noted = queue_.done_until(left_until(until));
   if (!noted) return false;
-  const auto ours = static_cast<std::uint64_t>(units());
+  const rma::word ours = made_for_.bits();
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
-  if (*noted != 0 && *noted != ours)
-    throw domain_error(
-        domain_error::reason::disagrees,
-        "lock " + shown(name()) + " is " +
-            (*noted > most_units
-                 ? "a lock with a note of its work"
-                 : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(*noted)))) +
-            " in the cluster, not " +
-            described(semaphore_kind(), parameters_of_semaphore(units())) +
-            " (accepted: that, or another name)");
+  if (set_by_operator::from(*noted)) {
+    // The agent may have learned of later units meanwhile.
+    rma::word unset = made_for_.bits();
+    queue_.file().word(words().present).compare_exchange_strong(unset, *noted);
+  } else if (*noted != 0 && *noted != ours) {
+    const auto theirs = unit_set::from(*noted);
+    throw domain_error(domain_error::reason::disagrees,
+                       "lock " + shown(name()) + " is " +
+                           (theirs ? described(semaphore_kind(), parameters_of_semaphore(*theirs))
+                                   : "a lock with a note of its work") +
+                           " in the cluster, not " +
+                           described(semaphore_kind(), parameters_of_semaphore(made_for_)) +
+                           " (accepted: that, or another name)");
+  }
   agreed.store(1, std::memory_order_relaxed);
   return true;
 }
 
 std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
-                                            std::string_view name, int units) {
+                                            std::string_view name, const units& what) {
   check_lock_name(name);
-  return std::make_unique<units_handle>(file, name, units);
+  return std::make_unique<units_handle>(file, name, what);
 }
 
 }  // namespace lockflight::detail

@@ -129,15 +129,29 @@ void show_among_hosts(const domain_file& file, std::uint32_t line, domain_lock& 
   std::erase_if(one.users, [](const lock_user& each) { return each.dead; });
 }
 
+/// True if the participant has taken the unit in its present wait: it collects. Both begin by a
+/// clock with ticks.
+bool collects(const lock_user& waiter, const lock_user& has) {
+  constexpr std::uint64_t ticks_ns = 10'000'000;
+  return has.for_ns <= waiter.for_ns + ticks_ns;
+}
+
 /// Adds the users of a unit to those of its semaphore. The users of the queue wait, and the holders
-/// of units hold. A participant that is about to take a unit, or has just taken it, has the queue
-/// as well.
+/// of units hold: one user, whatever the number of its units. A participant that collects units, or
+/// is about to take one or has just taken it, has the queue as well.
 void add_unit(int unit, const domain_lock& its, domain_lock& to) {
   for (lock_user user : its.users) {
     if (user.waits()) continue;
-    std::erase_if(to.users,
-                  [&](const lock_user& each) { return each.slot == user.slot && each.waits(); });
+    const auto same =
+        std::ranges::find(to.users, user.slot, [](const lock_user& each) { return each.slot; });
+    if (same != to.users.end() && (!same->waits() || collects(*same, user))) {
+      same->units_held.push_back(unit);
+      if (!same->waits()) same->for_ns = std::min(same->for_ns, user.for_ns);
+      continue;
+    }
+    if (same != to.users.end()) to.users.erase(same);
     user.unit = unit;
+    user.units_held = {unit};
     to.users.push_back(user);
   }
   to.token = std::max(to.token, its.token);
@@ -148,7 +162,8 @@ void add_unit(int unit, const domain_lock& its, domain_lock& to) {
 
 /// Changes the directory's entry of the queue to the semaphore that users know.
 void show_as_semaphore(domain_lock& queue) {
-  queue.units = units_of_semaphore(queue.parameters);
+  queue.unit_numbers = units_of_semaphore(queue.parameters).numbers();
+  queue.units = static_cast<int>(queue.unit_numbers.size());
   queue.token = 0;
   queue.acquires = 0;
   queue.owner_died = false;
@@ -172,8 +187,25 @@ std::vector<domain_lock> without_units(std::vector<domain_lock> all) {
       seen.push_back(std::move(each));
     }
   }
-  for (domain_lock& each : seen) sort_users(each.users);
+  for (domain_lock& each : seen) {
+    for (lock_user& user : each.users) {
+      std::ranges::sort(user.units_held);
+      if (!user.waits() && !user.units_held.empty()) user.unit = user.units_held.front();
+    }
+    sort_users(each.users);
+  }
   return seen;
+}
+
+/// Adds the locks of the semaphore's units.
+void add_units_of(const domain_file& file, std::string_view name, const found_lock& semaphore,
+                  named_locks_found& to) {
+  // A unit that was left out later may still be held.
+  const unit_set units = semaphore.has_set_units ? unit_set::first(most_units)
+                                                 : units_of_semaphore(semaphore.parameters);
+  for (int unit = units.at_or_after(0); unit >= 0; unit = units.at_or_after(unit + 1))
+    if (const auto its = find_lock(file, name_of_unit(name, unit)))
+      to.emplace_back(name_of_unit(name, unit), *its);
 }
 
 }  // namespace
@@ -198,6 +230,7 @@ std::vector<domain_lock> locks_as_users_see(const domain_file& file,
                     .repairs = numbers.repairs,
                     .owner_died = numbers.owner_died,
                     .users = {}};
+    one.has_set_units = at.has_set_units;
     const auto [first, last] = users.equal_range(at.line);
     for (auto each = first; each != last; ++each) one.users.push_back(each->second);
     if (file.is_of_cluster()) show_among_hosts(file, at.line, one);
@@ -210,10 +243,7 @@ std::vector<lock_user> users_here(domain_file& file, std::string_view name) {
   named_locks_found of_name;
   if (const auto found = find_lock(file, name)) {
     of_name.emplace_back(name, *found);
-    const int units = is_semaphore(*found->kind) ? units_of_semaphore(found->parameters) : 0;
-    for (int unit = 0; unit < units; ++unit)
-      if (const auto its = find_lock(file, name_of_unit(name, unit)))
-        of_name.emplace_back(name_of_unit(name, unit), *its);
+    if (is_semaphore(*found->kind)) add_units_of(file, name, *found, of_name);
   }
   examine_all(file);
   auto locks = locks_as_users_see(file, of_name);

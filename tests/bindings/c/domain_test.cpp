@@ -415,6 +415,45 @@ TEST_F(CapiDomain, ASemaphoreHasNHoldersWithAUnitEach) {
   for (int i = 0; i < 2; ++i) fine(lockflight_semaphore_destroy(all[i]), "destroy");
 }
 
+TEST_F(CapiDomain, AHandleHoldsSeveralUnits) {
+  lockflight_named* two = nullptr;
+  lockflight_named* other = nullptr;
+  const int numbers[] = {3, 0, 5};
+  fine(lockflight_named_create_units(domain_, "s", numbers, 3, 2, &two), "create");
+  fine(lockflight_named_create_units(domain_, "s", numbers, 3, 2, &other), "create");
+  int held[4] = {-1, -1, -1, -1};
+  int count = -1;
+  refused(lockflight_named_units(two, held, 4, &count), LOCKFLIGHT_NOT_HELD, "units of semaphore");
+  fine(lockflight_named_acquire(two, LOCKFLIGHT_EXCLUSIVE, UINT64_MAX), "acquire");
+  fine(lockflight_named_units(two, held, 4, &count), "units");
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(held[0], 0);
+  EXPECT_EQ(held[1], 3);
+  EXPECT_EQ(held[2], -1);
+  held[1] = -1;
+  fine(lockflight_named_units(two, held, 1, &count), "units");
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(held[1], -1) << "no more than asked for";
+  fine(lockflight_named_units(two, nullptr, 0, &count), "units");
+  refused(lockflight_named_units(two, nullptr, 1, &count), LOCKFLIGHT_INVALID, "units NULL");
+  refused(lockflight_named_units(two, held, -1, &count), LOCKFLIGHT_INVALID, "most -1");
+  refused(lockflight_named_units(two, held, 1, nullptr), LOCKFLIGHT_INVALID, "count NULL");
+  int unit = -1;
+  fine(lockflight_named_unit(two, &unit), "unit");
+  EXPECT_EQ(unit, 0);
+  refused(lockflight_named_acquire(other, LOCKFLIGHT_EXCLUSIVE, 0), LOCKFLIGHT_HELD,
+          "hold 2 of its 3 units, and this one takes 2");
+  fine(lockflight_named_release(two), "release");
+  fine(lockflight_named_destroy(two), "destroy");
+  fine(lockflight_named_destroy(other), "destroy");
+  refused(lockflight_named_create_units(domain_, "t", nullptr, 3, 4, &two), LOCKFLIGHT_INVALID,
+          "take 4 of 3 units (accepted: 1 to 3)");
+  refused(lockflight_named_create_units(domain_, "t", numbers, 0, 1, &two), LOCKFLIGHT_INVALID,
+          "0 units");
+  refused(lockflight_named_create_units(domain_, "s", nullptr, 3, 1, &two), LOCKFLIGHT_WRONG_KIND,
+          "the units 0, 3 and 5");
+}
+
 TEST_F(CapiDomain, ADeadHoldersUnitIsTold) {
   const pid_t child = fork();
   if (child == 0) {

@@ -292,6 +292,7 @@ contains
     type(lockflight_named) :: both, first, gpus, others(2)
     integer(int64) :: moment
     integer :: stat, unit
+    integer, allocatable :: units(:)
     logical :: got
     call lockflight_domain_remove(name, .true., stat)  ! of a run that was killed
     call lockflight_domain_open(name, domain, slots=4, names=16)
@@ -345,6 +346,17 @@ contains
     call lockflight_destroy(both)
     call lockflight_destroy(first)
     call lockflight_destroy(gpus)
+    call lockflight_create(domain, gpus, "pair", units=4, take=2)
+    call lockflight_units(gpus, units, stat)
+    call refused(stat, lockflight_not_held, "semaphore 'pair'")
+    call require(size(units) == 0, "units without a hold")
+    call lockflight_lock(gpus)
+    call lockflight_units(gpus, units)
+    call require(size(units) == 2 .and. all(units == [0, 1]), "two units")
+    call lockflight_unlock(gpus)
+    call lockflight_destroy(gpus)
+    call lockflight_create(domain, gpus, "pair", units=4, stat=stat, take=5)
+    call refused(stat, lockflight_invalid, "take 5 of 4 units")
     call lockflight_destroy(others(2))
     call lockflight_domain_close(domain)
     call lockflight_domain_remove(name, .true.)

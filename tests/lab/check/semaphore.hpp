@@ -3,6 +3,7 @@
 // searches check them with every lock of the table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -49,18 +50,20 @@ class one_word {
 
 /// The order of the steps as it is. Mutants have other ones.
 struct steps_of_semaphore {
+  static constexpr bool has_queue = true;
   template <class Head>
   [[nodiscard]] static lock::head_step wait_as_head(Head& head) {
     return lock::wait_as_head(head);
   }
   template <class Holder>
-  static void release_unit(Holder& holder) {
-    lock::release_unit(holder);
+  static void release_units(Holder& holder) {
+    lock::release_units(holder);
   }
 };
 
-/// `Units` units. With one it is a mutex.
-template <int Units, class Steps = steps_of_semaphore>
+/// `Units` units, of which rank 0 takes `Take` and each other rank takes `Others`. With one it is a
+/// mutex.
+template <int Units, int Take = 1, int Others = Take, class Steps = steps_of_semaphore>
 class semaphore {
  public:
   using part = lock::robust<one_word, port>;
@@ -73,7 +76,6 @@ class semaphore {
                                      .bytes_per_node = 0,
                                      .bytes_per_participant = 0};
   static constexpr int units = Units;
-
   struct cells {
     typename part::cells queue;
     std::array<typename part::cells, Units> unit;
@@ -89,15 +91,20 @@ class semaphore {
   };
 
   semaphore(participant& me, const cells& where, const parameters& set)
-      : port_(me.port()), where_(where), queue_(me, where.queue, set) {
+      : port_(me.port()),
+        where_(where),
+        wanted_(me.rank() == 0 ? Take : Others),
+        queue_(me, where.queue, set) {
     for (std::size_t i = 0; i < Units; ++i) units_[i].emplace(me, where.unit[i], set);
   }
 
   void lock() { static_cast<void>(acquire(false)); }
   [[nodiscard]] bool try_lock() { return acquire(true); }
-  void unlock() { Steps::release_unit(*this); }
+  void unlock() { Steps::release_units(*this); }
 
-  [[nodiscard]] int unit() const { return unit_; }
+  /// Those that it has, in their order.
+  [[nodiscard]] const std::array<int, Units>& units_held() const { return has_; }
+  [[nodiscard]] int count_held() const { return count_; }
   [[nodiscard]] std::uint64_t token() const { return ours().token(); }
   [[nodiscard]] bool owner_died() { return ours().owner_died(); }
   void mark_consistent() { ours().mark_consistent(); }
@@ -108,10 +115,11 @@ class semaphore {
     return {.released = port_.load(where_.released), .deaths = port_.deaths()};
   }
   [[nodiscard]] bool try_units() {
-    for (int i = 0; i < Units; ++i)
-      if (units_[static_cast<std::size_t>(i)]->try_lock()) return unit_ = i, true;
-    return false;
+    for (int i = 0; i < Units && count_ < wanted_; ++i)
+      if (!has(i) && units_[static_cast<std::size_t>(i)]->try_lock()) add(i);
+    return count_ == wanted_;
   }
+  void give_back() { free_units(); }
   [[nodiscard]] lock::head_step before_wait() const {
     return only_tries_ ? lock::head_step::late : lock::head_step::wait;
   }
@@ -124,26 +132,39 @@ class semaphore {
         port_.await_or_death(where_.released, rma::differs_from(seen.released), line));
     return lock::head_step::try_again;
   }
-  void free_unit() { units_[static_cast<std::size_t>(std::exchange(unit_, -1))]->unlock(); }
+  void free_units() {
+    while (count_ > 0) units_[static_cast<std::size_t>(at(--count_))]->unlock();
+  }
   void note_release() { static_cast<void>(port_.cpu_fetch_add(where_.released, 1)); }
-  void take_without_lock(int unit) { unit_ = unit; }
+  void take_without_lock(int unit) { add(unit); }
+
+  /// From now on this participant takes all units.
+  void want_all() { wanted_ = Units; }
 
  private:
   [[nodiscard]] bool acquire(bool only_tries) {
     only_tries_ = only_tries;
-    if (only_tries ? !queue_.try_lock() : (queue_.lock(), false)) return false;
+    if constexpr (Steps::has_queue)
+      if (only_tries ? !queue_.try_lock() : (queue_.lock(), false)) return false;
     const bool had = Steps::wait_as_head(*this) == lock::head_step::had;
-    queue_.unlock();
+    if constexpr (Steps::has_queue) queue_.unlock();
     return had;
   }
-  [[nodiscard]] part& ours() { return *units_[static_cast<std::size_t>(unit_)]; }
-  [[nodiscard]] const part& ours() const { return *units_[static_cast<std::size_t>(unit_)]; }
+  [[nodiscard]] int& at(int i) { return has_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] bool has(int unit) const {
+    return std::find(has_.begin(), has_.begin() + count_, unit) != has_.begin() + count_;
+  }
+  void add(int unit) { at(count_++) = unit; }
+  [[nodiscard]] part& ours() { return *units_[static_cast<std::size_t>(has_.front())]; }
+  [[nodiscard]] const part& ours() const { return *units_[static_cast<std::size_t>(has_.front())]; }
 
   port& port_;
   cells where_;
+  int wanted_;
   part queue_;
   std::array<std::optional<part>, Units> units_;
-  int unit_ = -1;
+  std::array<int, Units> has_{};
+  int count_ = 0;
   bool only_tries_ = false;
 };
 
@@ -169,8 +190,8 @@ class semaphore_program
   }
 
   static constexpr std::size_t private_bytes = 2048;
-  /// Of the queue, of a unit, and of generations that it may have left.
-  [[nodiscard]] int records() const { return 2 + deaths_; }
+  /// Of the queue, of units, and of generations that it may have left.
+  [[nodiscard]] int records() const { return 1 + Semaphore::units + deaths_; }
 
   [[nodiscard]] program operator()() const {
     program made = base::operator()();
@@ -206,8 +227,9 @@ class semaphore_program
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, its, base::part_of(rank));
     if (p.rendezvous() != rank) return;
-    // All that live have left: the first of them must get each unit.
-    for (int unit = 0; unit < Semaphore::units; ++unit) play(e, rank, its, part::writer);
+    // All that live have left: the first of them must get all units.
+    its.want_all();
+    play(e, rank, its, part::writer);
   }
 
  private:
@@ -234,7 +256,11 @@ class semaphore_program
     e.mark_consistent();
   }
   void stay(engine& e, rank_t rank, Semaphore& its) const {
-    const int unit = its.unit();
+    for (int i = 0; i < its.count_held(); ++i)
+      stay_with(e, rank, its.units_held()[static_cast<std::size_t>(i)]);
+    e.act(rank, action::critical);
+  }
+  void stay_with(engine& e, rank_t rank, int unit) const {
     if (!holds_one_of(e, rank, unit, unit + 1))
       e.fail("mutual exclusion", "rank " + std::to_string(rank) + " enters without a unit");
     for (rank_t other = 0; other < what_.machine.ranks(); ++other)
@@ -243,7 +269,6 @@ class semaphore_program
         e.fail("mutual exclusion", "ranks " + std::to_string(rank) + " and " +
                                        std::to_string(other) + " hold unit " +
                                        std::to_string(unit));
-    e.act(rank, action::critical);
   }
 
   template <class Is>

@@ -29,15 +29,16 @@ struct bounds {
   }
 };
 
-template <int Units>
+template <int Units, int Take = 1, int Others = Take>
 void expect_ok(const bounds& of) {
-  SCOPED_TRACE(std::to_string(Units) + " units, " + std::to_string(of.writers) + " writers, " +
+  SCOPED_TRACE(std::to_string(Units) + " units, " + std::to_string(Take) + " and " +
+               std::to_string(Others) + " taken, " + std::to_string(of.writers) + " writers, " +
                std::to_string(of.try_writers) + " trying, " + std::to_string(of.rounds) +
                " rounds, " + std::to_string(of.deaths) + " deaths");
-  const report made = run(semaphore_subject<semaphore<Units>>(), of.asked());
+  const report made = run(semaphore_subject<semaphore<Units, Take, Others>>(), of.asked());
   EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
-  std::printf("%d units, %dw %dtw x %d, %d deaths: %llu states\n", Units, of.writers,
-              of.try_writers, of.rounds, of.deaths,
+  std::printf("%d units, %d and %d taken, %dw %dtw x %d, %d deaths: %llu states\n", Units, Take,
+              Others, of.writers, of.try_writers, of.rounds, of.deaths,
               static_cast<unsigned long long>(made.found.states));
 }
 
@@ -52,6 +53,17 @@ TEST(semaphore_of_robust_locks, breaks_no_rule_in_any_schedule) {
   expect_ok<2>({.rounds = 2});
 }
 
+// S7: a participant that takes two waits with one in its hands.
+TEST(semaphore_of_robust_locks, several_units_are_taken_all_or_none) {
+  expect_ok<2, 2>({});
+  expect_ok<2, 2, 1>({});
+  expect_ok<2, 2, 1>({.writers = 1, .try_writers = 1});
+  if (!test::long_tests()) return;
+  expect_ok<2, 2>({.rounds = 2});
+  expect_ok<2, 2, 1>({.rounds = 2});
+  expect_ok<3, 2>({});
+}
+
 TEST(semaphore_of_robust_locks, breaks_no_rule_at_random) {
   for (const bounds of :
        {bounds{.writers = 3, .rounds = 2, .deaths = 1}, bounds{.writers = 3, .deaths = 2}}) {
@@ -60,6 +72,7 @@ TEST(semaphore_of_robust_locks, breaks_no_rule_at_random) {
     r.random_until.executions = 5'000;
     EXPECT_EQ(run(semaphore_subject<semaphore<1>>(), r).found.what, verdict::bound);
     EXPECT_EQ(run(semaphore_subject<semaphore<2>>(), r).found.what, verdict::bound);
+    EXPECT_EQ(run(semaphore_subject<semaphore<2, 2, 1>>(), r).found.what, verdict::bound);
   }
 }
 
@@ -111,9 +124,27 @@ struct takes_a_held_one : steps_of_semaphore {
   }
 };
 
-template <int Units, class Steps>
-void expect_broken(const std::string& property) {
-  const report made = run(semaphore_subject<semaphore<Units, Steps>>(), bounds{}.asked());
+/// The participants collect side by side, and each may wait for a unit of the other (S7).
+struct collects_without_queue : steps_of_semaphore {
+  static constexpr bool has_queue = false;
+};
+
+/// An attempt that finds too few units leaves with those that it has taken (S7).
+struct keeps_a_part : steps_of_semaphore {
+  template <class Head>
+  [[nodiscard]] static head_step wait_as_head(Head& head) {
+    while (true) {
+      const lock::release_mark seen = head.mark();
+      head_step next = head.try_units() ? head_step::had : head.before_wait();
+      if (next == head_step::wait) next = head.await_release(seen);
+      if (next != head_step::try_again) return next;
+    }
+  }
+};
+
+template <int Units, class Steps, int Take = 1>
+void expect_broken(const std::string& property, const bounds& of = {}) {
+  const report made = run(semaphore_subject<semaphore<Units, Take, Take, Steps>>(), of.asked());
   ASSERT_EQ(made.found.what, verdict::violation);
   EXPECT_EQ(made.found.broken->property, property) << trace_table(made);
 }
@@ -123,6 +154,12 @@ TEST(mutants_of_the_semaphore, misses_a_release_after_its_attempts) {
 }
 TEST(mutants_of_the_semaphore, misses_a_death_after_its_attempts) {
   expect_broken<1, deaths_after_units>("not free");
+}
+TEST(mutants_of_the_semaphore, collects_without_the_queue) {
+  expect_broken<2, collects_without_queue, 2>("deadlock");
+}
+TEST(mutants_of_the_semaphore, gives_up_with_a_unit_in_its_hands) {
+  expect_broken<2, keeps_a_part, 2>("not free", {.writers = 1, .try_writers = 1});
 }
 TEST(mutants_of_the_semaphore, takes_a_unit_without_its_lock) {
   expect_broken<1, takes_a_held_one>("fencing token");

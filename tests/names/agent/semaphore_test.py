@@ -1,5 +1,6 @@
 """lockflight run --units in a cluster of two hosts: the units are those of both."""
 
+import json
 import os
 import subprocess
 import time
@@ -7,6 +8,7 @@ import unittest
 
 from testbed import Cluster
 from testbed.host import DOMAIN, PROGRAM
+from waiting import wait_until
 
 TTL = 3
 
@@ -69,6 +71,102 @@ class Slots(unittest.TestCase):
                 each.kill()
             self.assertEqual(self.told(waiter), (units[each], not gives_back))
             self.assertLess(time.monotonic() - began, 2 * TTL)
+
+    def several(self, host, units, take, name):
+        return self.run_on(host, "--units", str(units), "--take", str(take), name=name, command=[
+            "sh", "-c", "echo $LOCKFLIGHT_UNIT; exec sleep 60"])
+
+    def shown(self, host, name):
+        done = self.said(host, "units", name, "--json", "--domain", f"etcd:{DOMAIN}")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def set_units(self, host, name, units):
+        done = self.said(host, "units", name, "--set", units, "--domain", f"etcd:{DOMAIN}")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_several_units_of_all_hosts_are_collected(self):
+        there = [self.several(1, 3, 1, "many") for _ in range(2)]
+        units = [each.stdout.readline() for each in there]
+        self.assertEqual(sorted(units), ["0\n", "1\n"])
+        large = self.several(0, 3, 3, "many")
+        self.assertTrue(wait_until(lambda: any(
+            "collected" in line for line in self.said(
+                0, "units", "many", "--domain", f"etcd:{DOMAIN}").stdout.splitlines())))
+        small = self.several(1, 3, 1, "many")
+        there[0].terminate()
+        time.sleep(0.7)
+        self.assertIsNone(large.poll())
+        there[1].terminate()
+        self.assertEqual(large.stdout.readline(), "0,1,2\n")
+        who = self.said(1, "who", "many", "--json", "--domain", f"etcd:{DOMAIN}")
+        (holder,) = json.loads(who.stdout)["holders"]
+        self.assertEqual((holder["unit"], holder["units_held"]), (0, [0, 1, 2]))
+        self.assertIsNone(small.poll())
+        large.terminate()
+        self.assertIn(small.stdout.readline(), ("0\n", "1\n", "2\n"))
+
+    def test_an_attempt_gets_all_or_none(self):
+        holder = self.several(1, 3, 1, "all")
+        holder.stdout.readline()
+        attempt = self.run_on(0, "--units", "3", "--take", "3", "--nonblock", name="all",
+                              command=["true"])
+        self.assertEqual(attempt.wait(timeout=20), 1)
+        rest = self.several(0, 3, 2, "all")
+        self.assertEqual(rest.stdout.readline(), "1,2\n")
+
+    def test_units_are_set_for_all_hosts(self):
+        here, there = self.unit(0, 2, "set"), self.unit(1, 2, "set")
+        self.assertEqual(sorted([self.told(here)[0], self.told(there)[0]]), [0, 1])
+        waiter = self.unit(1, 2, "set")
+        time.sleep(0.5)
+        self.assertIsNone(waiter.poll())
+        self.assertFalse(self.shown(1, "set")["set"])
+        began = time.monotonic()
+        self.set_units(0, "set", "0,1,5")
+        self.assertEqual(self.told(waiter)[0], 5)
+        self.assertLess(time.monotonic() - began, 2)
+        now = self.shown(1, "set")
+        self.assertEqual((now["set"], [(each["unit"], each["exists"], "holder" in each)
+                                       for each in now["units"]]),
+                         (True, [(0, True, True), (1, True, True), (5, True, True)]))
+        # Units that are left out are given to nobody, on either host, whatever number a run gives.
+        self.set_units(1, "set", "1")
+        for each in (here, there, waiter):
+            self.assertIsNone(each.poll())
+        self.assertFalse(self.shown(0, "set")["units"][-1]["exists"])
+        for each in (here, there, waiter):
+            each.terminate()
+            each.wait(timeout=10)
+        for host in (0, 1):
+            run = self.unit(host, 7 + host, "set")
+            self.assertEqual(self.told(run)[0], 0)
+            run.terminate()
+            run.wait(timeout=10)
+        many = self.several(0, 9, 2, "set")
+        self.assertEqual(many.wait(timeout=20), 2)
+        self.assertIn("take 2 of 1 unit, to which it was set", many.stderr.read())
+
+    def test_an_agent_that_was_down_learns_of_units_that_were_set(self):
+        first = self.unit(1, 2, "later")
+        self.told(first)
+        first.terminate()
+        first.wait(timeout=10)
+        host = self.cluster.hosts[1]
+        host.agent.kill()
+        self.set_units(0, "later", "6,7")
+        host.start_agent()
+        self.assertTrue(wait_until(lambda: self.said(
+            1, "domain", "show", f"etcd:{DOMAIN}", "--json").stdout.count('"mask=192,') == 1))
+        run = self.unit(1, 2, "later")
+        self.assertEqual(self.told(run)[0], 6)
+
+    def test_a_name_that_is_no_semaphore(self):
+        run = self.run_on(0, "--every", "1h", name="daily", command=["true"])
+        self.assertEqual(run.wait(timeout=20), 0)
+        done = self.said(1, "units", "daily", "--set", "3", "--domain", f"etcd:{DOMAIN}")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'daily' is a lock with a note of its work in the cluster", done.stderr)
 
     def test_hosts_that_disagree(self):
         self.told(self.unit(0, 3, "other"))

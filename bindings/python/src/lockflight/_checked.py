@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import Any, List, Tuple
 
 _DOMAIN_NAME = (
     "1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', not beginning with '.'; with 'etcd:' "
@@ -13,6 +13,7 @@ _DOMAIN_NAME = (
 )
 _DOMAIN_PATTERN = r"(etcd:)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 _LOCK_NAME = "1 to 255 bytes of UTF-8, none of them NUL or newline"
+_UNITS = "1 to 1024, or a list of different numbers from 0 to 61"
 _MODE = "0o600, 0o660, or 0 for that of the domain"
 
 
@@ -46,6 +47,18 @@ def checked_whole(name: str, value: Any, accepted: str) -> int:
     if not -(2**63) <= value < 2**63:
         raise ValueError(f"{name} {value!r} (accepted: {accepted})")
     return value
+
+
+def checked_units(units: Any) -> Tuple[int, List[int]]:
+    """How many units there are, and their numbers if these are chosen."""
+    if isinstance(units, (list, tuple, range)):
+        numbers = [checked_whole("units", each, _UNITS) for each in units]
+        if not numbers or len(set(numbers)) < len(numbers) or not 0 <= min(numbers) <= max(numbers) <= 61:
+            raise ValueError(f"units {units!r} (accepted: {_UNITS})")
+        return len(numbers), numbers
+    if not 1 <= checked_whole("units", units, _UNITS) <= 1024:
+        raise ValueError(f"units {units!r} (accepted: {_UNITS})")
+    return int(units), []
 
 
 def checked_mode(mode: Any) -> int:

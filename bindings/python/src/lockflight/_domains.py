@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, fields
 import sys
 import time
 from types import FrameType, TracebackType
-from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 import warnings
 import weakref
 
 from . import _communicator, _core
-from ._checked import checked_domain, checked_group, checked_lock, checked_mode, checked_whole
+from ._checked import checked_domain, checked_group, checked_lock, checked_mode, checked_units, checked_whole
 from ._communicator import Communicator
 
 
@@ -38,7 +38,8 @@ class LockUse:
     """A use of a lock by a participant: `what` is "waits", "holds" or "shares", `since` the time of
     time.monotonic() when it began, or 0. `unit` is the number of the unit that a holder of a
     semaphore has, and else None. `slot`, `pid`, `dead`, `stopped`, `guarded_pid` and
-    `has_foreign_pid` are those of Participant."""
+    `has_foreign_pid` are those of Participant. `units_held` are the numbers of all units that the
+    participant has, also while it waits for more."""
 
     slot: int
     pid: int
@@ -49,6 +50,7 @@ class LockUse:
     guarded_pid: int = 0
     unit: Optional[int] = None
     has_foreign_pid: bool = False
+    units_held: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class LockUser:
     """A process that holds a lock or waits for it. `pid` is that of its command if it is a
     `lockflight run`; `host` is empty on this host, and another one of a cluster otherwise; `since`
     is the time of time.monotonic() when it began. `command` is the name of the process. `what`,
-    `unit`, `dead`, `stopped` and `has_foreign_pid` are those of LockUse."""
+    `unit`, `units_held`, `dead`, `stopped` and `has_foreign_pid` are those of LockUse."""
 
     pid: int
     what: str
@@ -67,6 +69,7 @@ class LockUser:
     dead: bool = False
     stopped: bool = False
     has_foreign_pid: bool = False
+    units_held: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -269,6 +272,17 @@ class Domain:
         awaited."""
         return self._core.forget(checked_lock(name))
 
+    def set_units(self, name: str, units: Union[int, Sequence[int]]) -> None:
+        """Changes which units a semaphore has: so many, or these numbers. No holder is interrupted: a
+        unit that is left out is given to nobody any more. From then on the units that semaphores of
+        this name were made with do not count. `lockflight units NAME --set` does the same."""
+        count, numbers = checked_units(units)
+        self._core.set_units(checked_lock(name), count, numbers)
+
+    def units_of(self, name: str) -> Tuple[int, ...]:
+        """The numbers of the units that a semaphore has now; () if there is none of that name."""
+        return tuple(self._core.units_of(checked_lock(name)))
+
     def sweep(self) -> int:
         """Deals with deaths that nobody has met yet, and frees the slots of the dead: how many."""
         return self._core.sweep()
@@ -298,7 +312,9 @@ def _state(of: Union[Participant, LockUse]) -> str:
 
 
 def _unit(of: LockUse) -> str:
-    return "" if of.unit is None else f" unit {of.unit}"
+    if not of.units_held:
+        return ""
+    return (" unit " if len(of.units_held) == 1 else " units ") + ", ".join(map(str, of.units_held))
 
 
 class DomainOver(Domain):

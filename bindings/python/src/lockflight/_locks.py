@@ -13,6 +13,7 @@ from ._checked import (
     checked_max_hold,
     checked_on_owner_died,
     checked_text,
+    checked_units,
     checked_whole,
 )
 from ._domains import Domain, LockUsers, domain_of, users_of
@@ -38,6 +39,8 @@ class Named(Acquired):
         kind: str = "",
         parameters: str = "",
         units: int = 0,
+        take: int = 0,
+        numbers: Sequence[int] = (),
         on_owner_died: str = "tell",
         loss: Optional[str] = None,
         on_loss: _OnLoss = None,
@@ -55,6 +58,8 @@ class Named(Acquired):
             kind,
             parameters,
             units,
+            take,
+            numbers,
             raises,
             self._reentrant,
             self._shares,
@@ -239,7 +244,7 @@ class SharedMutex(Mutex):
         return Block(self, shared=True)
 
 
-_UNITS = "1 to 1024"
+_MOST_TAKEN = 31  # a thread holds 32 locks at most
 
 
 class Semaphore(Named):
@@ -251,7 +256,10 @@ class Semaphore(Named):
 
     Waiters get units in the order in which they came. If a holder dies, its unit becomes free, and
     `owner_died` is true for the next holder of this unit, as with Mutex; `token` grows with each
-    holder of a unit. A thread holds one unit at most by the object, and so does a task of asyncio,
+    holder of a unit. With `take=2` each holder has two units, `units_held`, all of them or none:
+    a waiter that is next collects the units that become free, and nobody else is served meanwhile,
+    so that small requests do not delay a large one. With a list such as [0, 1, 3] the units have
+    these numbers, 0 to 61. A thread holds units once at most by the object, and so does a task of asyncio,
     each of which takes a slot of the domain. All who use a name agree about `units`, else
     ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
     --units 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
@@ -263,28 +271,34 @@ class Semaphore(Named):
     def __init__(
         self,
         name: str,
-        units: int,
+        units: Union[int, Sequence[int]],
         domain: Union[str, Domain] = "default",
         *,
+        take: int = 1,
         on_owner_died: str = "tell",
         loss: Optional[str] = None,
         on_loss: _OnLoss = None,
         max_hold: Optional[float] = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; no unit is acquired."""
-        if not 1 <= checked_whole("units", units, _UNITS) <= 1024:
-            raise ValueError(f"units {units!r} (accepted: {_UNITS})")
+        count, numbers = checked_units(units)
+        most = min(count, _MOST_TAKEN)
+        if not 1 <= checked_whole("take", take, f"1 to {most}") <= most:
+            raise ValueError(f"take {take!r} of {count} units (accepted: 1 to {most})")
         self._recipe = (
             checked_lock(name),
             domain_of(domain),
-            units,
+            count if not numbers else tuple(numbers),
             checked_on_owner_died(on_owner_died),
             loss,
             checked_function("on_loss", on_loss),
             checked_max_hold(max_hold),
+            take,
         )
         self._make(
-            units=units,
+            units=count,
+            take=take,
+            numbers=numbers,
             on_owner_died=on_owner_died,
             loss=loss,
             on_loss=on_loss,
@@ -293,15 +307,28 @@ class Semaphore(Named):
 
     @property
     def units(self) -> int:
-        """The most holders at the same time."""
-        return int(self._recipe[2])
+        """How many units it was made with."""
+        units = self._recipe[2]
+        return units if isinstance(units, int) else len(units)
+
+    @property
+    def take(self) -> int:
+        """How many units a holder has."""
+        return int(self._recipe[6])
 
     async def unit_async(self) -> int:
         """unit for a task that holds one."""
         return int(await self._for_task("unit"))
 
+    async def units_held_async(self) -> Tuple[int, ...]:
+        """units_held for a task that holds some."""
+        return tuple(await self._for_task("units_held"))
+
     def __repr__(self) -> str:
-        return f"lockflight.Semaphore({self.name!r}, {self.units}, domain={self.domain.name!r})"
+        units = self._recipe[2]
+        shown = units if isinstance(units, int) else list(units)
+        take = "" if self.take == 1 else f", take={self.take}"
+        return f"lockflight.Semaphore({self.name!r}, {shown}, domain={self.domain.name!r}{take})"
 
     def __reduce__(self) -> Tuple[Any, ...]:
         name, domain, units, *others = self._recipe
@@ -311,17 +338,19 @@ class Semaphore(Named):
 def _remake_semaphore(
     cls: Type[Semaphore],
     name: str,
-    units: int,
+    units: Union[int, Sequence[int]],
     domain: Domain,
     on_owner_died: str,
     loss: Optional[str],
     on_loss: _OnLoss,
     max_hold: Optional[float],
+    take: int = 1,
 ) -> Semaphore:
     return cls(
         name,
         units,
         domain,
+        take=take,
         on_owner_died=on_owner_died,
         loss=loss,
         on_loss=on_loss,

@@ -1,10 +1,11 @@
 // A semaphore of N units: the steps of its participants, in their order.
 //
 // The semaphore has N + 1 robust locks, the *queue* and the *units*, and a word `released` that
-// each release of a unit changes. A participant that wants a unit takes the queue, and is its
-// *head* then: it tries the units, and if none is free it sleeps until `released` or the number of
-// deaths changes. A semaphore of named locks (src/names/locks/units_handle.cpp) and the
-// checker's (tests/lab/check/semaphore.hpp) run this code.
+// each release of units changes. A participant wants one unit or several. It takes the queue, and
+// is its *head* then: it takes units that are free, until it has as many as it wants, and while too
+// few are free it keeps those and sleeps until `released` or the number of deaths changes. A
+// semaphore of named locks (src/names/locks/units_handle.cpp) and the checker's
+// (tests/lab/check/semaphore.hpp) run this code.
 //
 // Source: lockflight.
 //
@@ -17,7 +18,14 @@
 //     holder that dies between its two steps changes nothing in `released`, but is a death. A
 //     failing attempt on a unit repairs it.
 // S4. A head that dies frees the queue, as any holder of a lock; the next waiter becomes the head.
-//     If the head had taken a unit, that becomes free in the same way.
+//     The units that the head had taken become free in the same way.
+// S5 and S6 are in units_handle.cpp.
+// S7. Nobody but the head waits while it has a part of the units that it wants. So two participants
+//     never wait for units of each other. A participant that leaves the queue, or is not in it, has
+//     all units that it wants, or gives back those that it has taken.
+// S8. While the head has too few units nobody else is served, so that small requests do not
+// overtake
+//     a large one: the head waits until the present holders have released as many as it lacks.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +38,7 @@ namespace lockflight::lock {
 enum class head_step : std::uint8_t {
   wait,       ///< there is no unit: it waits for one
   try_again,  ///< there may be a free one
-  had,        ///< the participant has a unit
+  had,        ///< the participant has its units
   late,       ///< the time limit is over
   moved,      ///< the semaphore is another one by now
 };
@@ -41,29 +49,58 @@ struct release_mark {
   rma::word deaths = 0;
 };
 
-/// The wait of the participant that holds the queue, until it has a unit or cannot wait any longer.
-/// A Head has:
+/// Gives back what was taken, unless all that is wanted was (S7). `Taker` has
+///   void give_back();  // the units that it has taken
+template <class Taker>
+class all_or_none {
+ public:
+  explicit all_or_none(Taker& of) : of_(of) {}
+  ~all_or_none() {
+    if (!has_all_) of_.give_back();
+  }
+  all_or_none(const all_or_none&) = delete;
+  all_or_none& operator=(const all_or_none&) = delete;
+  void keep() { has_all_ = true; }
+
+ private:
+  Taker& of_;
+  bool has_all_ = false;
+};
+
+/// The wait of the participant that holds the queue, until it has its units or cannot wait any
+/// longer. A Head has, beside give_back():
 ///   release_mark mark();
-///   bool try_units();                    // takes a free unit, without waiting
+///   bool try_units();                    // takes free units, without waiting; true: it has all
 ///   head_step before_wait();             // `wait`, or another step in its place
 ///   head_step await_release(release_mark seen);  // until the mark has changed; not `wait`
 template <class Head>
 [[nodiscard]] head_step wait_as_head(Head& head) {
+  all_or_none taken(head);
   while (true) {
     const release_mark seen = head.mark();
-    if (head.try_units()) return head_step::had;
-    head_step next = head.before_wait();
+    head_step next = head.try_units() ? head_step::had : head.before_wait();
     if (next == head_step::wait) next = head.await_release(seen);
+    if (next == head_step::had) taken.keep();
     if (next != head_step::try_again) return next;
   }
 }
 
-/// For a holder of a unit. `Holder` has
-///   void free_unit();
+/// Takes the units without the queue, and does not wait. False if too few are free: then the
+/// participant has none.
+template <class Taker>
+[[nodiscard]] bool take_past_head(Taker& taker) {
+  all_or_none taken(taker);
+  const bool has_all = taker.try_units();
+  if (has_all) taken.keep();
+  return has_all;
+}
+
+/// For a holder of units. `Holder` has
+///   void free_units();
 ///   void note_release();  // changes `released`, and wakes the head
 template <class Holder>
-void release_unit(Holder& holder) {
-  holder.free_unit();
+void release_units(Holder& holder) {
+  holder.free_units();
   holder.note_release();
 }
 

@@ -63,12 +63,6 @@ std::string domain_keys::text_of(const key& which) const {
   return text;
 }
 
-key_range domain_keys::values() const {
-  constexpr const char* value = "value/";
-  constexpr const char* behind_value = "value0";  // '0' follows '/'
-  return {end() + value, end() + behind_value};
-}
-
 std::string domain_keys::note(const std::string& name) const {
   if (name.empty() || name.size() > 300)
     throw std::invalid_argument("the note " + in_quotes(name) + ": expected 1 to 300 bytes");

@@ -69,9 +69,9 @@ class domain_keys {
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }
-  /// The keys of the core, and those of the notes about values.
+  /// The keys of the core, and those of the notes about names: `done/NAME` and `value/NAME`.
   [[nodiscard]] key_range core() const { return {prefix_, end()}; }
-  [[nodiscard]] key_range values() const;
+  [[nodiscard]] key_range of_names() const { return {end() + "done/", end() + "value0"}; }
   /// Throws std::invalid_argument for a name that is empty or has more than 300 bytes.
   [[nodiscard]] std::string note(const std::string& name) const;
 

@@ -9,6 +9,7 @@
 #include "base/number.hpp"
 #include "names/agent/etcd/values.hpp"
 #include "names/cluster/client/elsewhere.hpp"
+#include "names/locks/set_units.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -17,8 +18,11 @@ using detail::line_of;
 using detail::stored_value;
 using fields = std::vector<std::string>;
 
-std::string done_note_of(const std::string& name) { return "done/" + name; }
-std::string value_note_of(const std::string& name) { return "value/" + name; }
+constexpr std::string_view done_notes = "done/";
+constexpr std::string_view value_notes = "value/";
+
+std::string done_note_of(const std::string& name) { return std::string(done_notes) + name; }
+std::string value_note_of(const std::string& name) { return std::string(value_notes) + name; }
 
 /// Takes the part of a text before the next blank, or all of it.
 std::string_view take_word(std::string_view& text) {
@@ -110,30 +114,48 @@ std::string answer_of(fields last, const failure& how) {
 [[nodiscard]] failure later_holder() { return {"a later holder has noted it", false}; }
 [[nodiscard]] failure at_this_moment() { return {"another holder notes it at this moment", true}; }
 
+bool are_set_units(const work_note& what) { return (what.until & detail::set_units_mark) != 0; }
+
+/// The note that the question asks to write; nothing if it asks to read. An operator who sets units
+/// leaves the token as it is, and a holder leaves such units as they are.
+std::optional<work_note> wanted_note(const fields& question, const work_note& noted) {
+  constexpr std::size_t of_operator = 3;
+  constexpr std::size_t of_holder = 4;
+  if (question[0] == detail::units_question && question.size() == of_operator)
+    return work_from(question[2], std::to_string(noted.token));
+  if (question.size() != of_holder || are_set_units(noted)) return std::nullopt;
+  return work_from(question[2], question[3]);
+}
+
 /// Reads the note of the question's name, and writes it if the question says so.
 asio::awaitable<std::string> answer_about_work(etcd_client& etcd, const fields& question) {
-  constexpr std::size_t of_writer = 4;
   const std::string note = done_note_of(question[1]);
   const std::optional<etcd_note> there = co_await etcd.get(note);
   const work_note noted = work_from(there);
   const std::string until = std::to_string(noted.until);
-  if (question.size() != of_writer) co_return answer_of({until}, {});
-  const work_note wanted = work_from(question[2], question[3]);
-  if (wanted.token < noted.token) co_return answer_of({until}, later_holder());
-  const auto written = co_await etcd.put_if(note, there ? there->changed : 0, entry_of(wanted));
+  const auto wanted = wanted_note(question, noted);
+  if (!wanted) co_return answer_of({until}, {});
+  if (wanted->token < noted.token) co_return answer_of({until}, later_holder());
+  const auto written = co_await etcd.put_if(note, there ? there->changed : 0, entry_of(*wanted));
   co_return answer_of({until}, written ? failure{} : at_this_moment());
 }
 
 }  // namespace
 
 notes::notes(asio::io_context& io, note_sources from) : io_(io), from_(std::move(from)) {
-  observe_names(from_.words.names_with_values());
+  for (const std::string& each : from_.words.names_with_values()) kept_.try_emplace(each);
+}
+
+void notes::begin_watch() {
+  watch_.emplace(io_, from_.watched, domain_keys(from_.domain).of_names(),
+                 [this](const etcd_changes& what) { changed(what); });
 }
 
 // ---- questions ----
 
 bool notes::answer(const fields& question, questions::reply to) {
   const bool is_known = question[0] == detail::done_question ||
+                        question[0] == detail::units_question ||
                         question[0] == detail::value_question ||
                         question[0] == detail::observe_question;
   if (question.size() < 2 || !is_known) return false;
@@ -161,11 +183,15 @@ void notes::answer_in_turn(const fields& question, questions::reply to) {
 asio::awaitable<std::string> notes::answer_to(fields question) {
   if (question[0] == detail::done_question)
     co_return co_await answer_about_work(from_.etcd, question);
+  if (question[0] == detail::units_question) {
+    std::string said = co_await answer_about_work(from_.etcd, question);
+    co_await learn_units_of(question[1]);  // whoever has asked sees them with the answer
+    co_return said;
+  }
   constexpr std::size_t of_withdrawal = 3;
   constexpr std::size_t of_publication = 5;
   const std::string& name = question[1];
   if (question[0] == detail::observe_question) {
-    observe_names({name});
     keep(name, co_await read_value(name));
     co_return answer_of({"0"}, {});
   }
@@ -190,12 +216,11 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
   if (!written) co_return said(at_this_moment());
   if (is_withdrawn) made = {};
   from_.words.make_room_for_value(name);
-  observe_names({name});
   keep(name, made);
   co_return said({});
 }
 
-// ---- the values that the domain file has ----
+// ---- what the domain file has ----
 
 /// True unless the value lasts with its hold, and the host was taken off the members since. As long
 /// as this host is cut off, it does not know that of others.
@@ -208,42 +233,48 @@ bool notes::has_host(const value_note& what) const {
   return there != nullptr && there->who == what.host;
 }
 
-/// From now on the domain file has the values of these names.
-void notes::observe_names(const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  for (const std::string& each : names) kept_.try_emplace(each);
-  if (!watch_)
-    watch_.emplace(io_, from_.watched, domain_keys(from_.domain).values(),
-                   [this](const etcd_changes& what) { changed(what); });
-}
-
 asio::awaitable<std::optional<value_note>> notes::read_value(std::string name) {
   const value_in_etcd there = value_from(co_await from_.etcd.get(value_note_of(name)));
   if (there.is_withdrawn) co_return std::nullopt;
   co_return there.note;
 }
 
-/// Reads the values that have changed and are kept. The watch may have missed changes before it
-/// began.
+/// The watch may have missed changes before it began.
 void notes::changed(const etcd_changes& what) {
-  std::vector<std::string> names;
-  if (what.are_unknown)
-    for (const auto& [name, value] : kept_) names.push_back(name);
-  const std::string before = domain_keys(from_.domain).values().first;
+  const std::string before = domain_keys(from_.domain).end();
   for (const std::string& key : what.keys)
-    if (key.starts_with(before) && kept_.contains(key.substr(before.size())))
-      names.push_back(key.substr(before.size()));
-  for (const std::string& name : names) {
-    if (!read_again_.insert(name).second) continue;
-    requests_.add([this, name]() -> asio::awaitable<void> {
-      read_again_.erase(name);
-      try {
-        keep(name, co_await read_value(name));
-      } catch (const std::exception& e) {
-        from_.log.warn("value", fmt::format("the value of lock {}: {}", in_quotes(name), e.what()));
-      }
-    });
+    if (key.starts_with(before)) read_again(key.substr(before.size()));
+  if (!what.are_unknown) return;
+  for (const auto& [name, value] : kept_) read_again(value_note_of(name));
+  for (const std::string& name : detail::semaphores_in(from_.file)) read_again(done_note_of(name));
+}
+
+/// Reads the note, if the domain file is to have what it says, unless that is about to be done.
+void notes::read_again(const std::string& note) {
+  const bool is_value = note.starts_with(value_notes);
+  if (is_value && !kept_.contains(note.substr(value_notes.size()))) return;
+  if (!is_value && !detail::is_semaphore_of(from_.file, note.substr(done_notes.size()))) return;
+  if (!read_again_.insert(note).second) return;
+  requests_.add([this, note]() { return read_and_keep(note); });
+}
+
+asio::awaitable<void> notes::read_and_keep(std::string note) {
+  read_again_.erase(note);
+  try {
+    if (note.starts_with(value_notes)) {
+      const std::string name = note.substr(value_notes.size());
+      keep(name, co_await read_value(name));
+    } else {
+      co_await learn_units_of(note.substr(done_notes.size()));
+    }
+  } catch (const std::exception& e) {  // the watch begins again when etcd does
+    from_.log.warn("note", fmt::format("the note {}: {}", in_quotes(note), e.what()));
   }
+}
+
+asio::awaitable<void> notes::learn_units_of(std::string name) {
+  const work_note noted = work_from(co_await from_.etcd.get(done_note_of(name)));
+  detail::learn_units(from_.file, name, noted.until);
 }
 
 void notes::keep(const std::string& name, const std::optional<value_note>& there) {

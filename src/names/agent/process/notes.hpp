@@ -1,9 +1,11 @@
 // The notes of names, which the agent keeps in etcd for the programs of its host, so that they
-// survive all hosts: until when the work of a name is done, and the value that a holder has
-// published (names/cluster/client/name_notes.hpp). etcd's revision of a note is compared at each
-// write, and the token decides which of two holders is the later one.
+// survive all hosts: until when the work of a name is done, or the units of a semaphore; and the
+// value that a holder has published (names/cluster/client/name_notes.hpp). etcd's revision of a note
+// is compared at each write, and the token decides which of two holders is the later one.
 //
-// The domain file of this host has the values that its programs observe or publish. A value that
+// The domain file of this host has the units that an operator has set for its semaphores, and the
+// values that its programs observe or publish; a watch tells the agent of the notes that others
+// write. A value that
 // lasts with its hold is withdrawn in etcd by the agent of the holder's host, once the holder is
 // gone; if that host is gone, the other agents leave the value out of their files.
 #pragma once
@@ -32,6 +34,7 @@ struct value_note {
 };
 
 struct note_sources {
+  const detail::domain_file& file;
   domain_words& words;
   const known_members& members;
   etcd_client& etcd;
@@ -45,6 +48,8 @@ class notes {
  public:
   notes(asio::io_context& io, note_sources from);
 
+  /// From now on the domain file has what others note.
+  void begin_watch();
   /// True if this object has answered the question, or will do so.
   [[nodiscard]] bool answer(const std::vector<std::string>& question, questions::reply to);
   /// Withdraws the values whose holders are gone.
@@ -57,8 +62,10 @@ class notes {
   [[nodiscard]] asio::awaitable<std::vector<std::string>> ask_value(
       const std::vector<std::string>& question);
   [[nodiscard]] asio::awaitable<std::string> put_value(std::string name, value_note what);
-  void observe_names(const std::vector<std::string>& names);
   void changed(const etcd_changes& what);
+  void read_again(const std::string& note);
+  [[nodiscard]] asio::awaitable<void> read_and_keep(std::string note);
+  [[nodiscard]] asio::awaitable<void> learn_units_of(std::string name);
   void keep(const std::string& name, const std::optional<value_note>& there);
   void store(const std::string& name, const detail::stored_value& what);
   [[nodiscard]] bool has_host(const value_note& what) const;
@@ -70,9 +77,9 @@ class notes {
   note_sources from_;
   in_turn requests_{io_};
   std::map<std::string, value_note> kept_;  // the values that the domain file is to have
-  std::set<std::string> read_again_;        // names whose values are about to be read
+  std::set<std::string> read_again_;        // notes that are about to be read
   std::set<std::string> withdrawn_;         // names whose values are about to be withdrawn
-  std::optional<etcd_watch> watch_;         // since a first name is kept
+  std::optional<etcd_watch> watch_;
 };
 
 }  // namespace lockflight::cluster

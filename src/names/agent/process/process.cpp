@@ -33,6 +33,7 @@ void agent_process::run() {
   start_bell();
   start_answers();
   store_->begin_watch();
+  notes_->begin_watch();
   each_second();
   log_.info("started", "the agent runs",
             {{"member", text_of(words_.self())},

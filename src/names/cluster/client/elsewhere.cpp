@@ -14,6 +14,7 @@
 #include "base/descriptor.hpp"
 #include "base/number.hpp"
 #include "names/cluster/client/order_lines.hpp"
+#include "base/numbers.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -168,7 +169,7 @@ std::string lines_of(const std::vector<domain_lock>& locks) {
                         : each.dead  ? "dead"
                                      : "",
                         std::to_string(each.for_ns / ns_of_ms), each.command,
-                        each.unit < 0 ? "" : std::to_string(each.unit)}) +
+                        numbers_text(each.units_held)}) +
                line_of_hold(each);
   return lines;
 }
@@ -187,9 +188,11 @@ std::vector<domain_lock> locks_from(const std::vector<std::vector<std::string>>&
     if (!held || !pid || !milliseconds) continue;
     domain_lock& lock = found[line[2]];
     lock.name = line[2];
+    const std::vector<int> units = read_numbers(line[8]).value_or(std::vector<int>{});
     lock.users.push_back({.host = line[1],
                           .held = *held,
-                          .unit = read_number<int>(line[8]).value_or(-1),
+                          .unit = *held == mode::none || units.empty() ? -1 : units.front(),
+                          .units_held = units,
                           .pid = *pid,
                           .dead = line[5] == "dead",
                           .stopped = line[5] == "stopped",

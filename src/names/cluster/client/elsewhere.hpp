@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,11 @@ inline constexpr std::string_view value_question = "value";
 /// line of the answer is as that of value_question.
 inline constexpr std::string_view observe_question = "observe";
 inline constexpr std::string_view again_answer = "again";
+/// The question that changes the units in a semaphore's note, with the name and the number. The
+/// answers are those of `done_question`. A holder's note does not replace units that were set.
+inline constexpr std::string_view units_question = "units";
+/// The bit of a note that says that an operator has set the units.
+inline constexpr std::uint64_t set_units_mark = std::uint64_t{1} << 62;
 /// How long a client waits for the answer to one question about a note. The agent drops a question
 /// that has waited for longer, since no client waits for it any more.
 inline constexpr std::chrono::milliseconds note_answer_within{5'000};

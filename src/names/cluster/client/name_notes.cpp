@@ -36,6 +36,11 @@ bool name_notes::set_done_until(std::uint64_t number, std::uint64_t token,
       .has_value();
 }
 
+bool name_notes::set_units(std::uint64_t bits, const time_limit& until) {
+  return ask_done({std::string(units_question), name_, std::to_string(bits)}, "written", until)
+      .has_value();
+}
+
 std::optional<std::uint64_t> name_notes::ask_done(const fields& question, const char* action,
                                                   const time_limit& until) {
   const auto line = ask(question, action, why_at + 1, until);
