@@ -34,7 +34,7 @@ OPTIONS = {
             "--every", "--grace",
             "--units", "--verbose", "--no-wait-message", "--json", "--at-least", "--on-owner-died",
             "--inherit", "--max-hold"],
-    "hold": ["NAME", "--for", "--note", "--shared", "--timeout", "--nonblock", "--verbose",
+    "hold": ["NAME", "--for", "--note", "--shared", "--units", "--timeout", "--nonblock", "--verbose",
              "--no-wait-message", "--json", "--domain", "--mode", "--group", "-E",
              "--conflict-exit-code"],
     "release": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--token"],

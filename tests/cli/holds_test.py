@@ -367,6 +367,17 @@ class Hold(HoldsTest):
         self.assertEqual(self.operate("release", "jobs", "--token", str(first))[0], 0)
         self.assertEqual([each["token"] for each in self.who()["holders"]], [second])
 
+    def test_a_unit_is_held(self):
+        token, _ = self.keep("--units", "2", name="gpu")
+        code, out, _ = self.operate("hold", "gpu", "--for", "1h", "--units", "2", "--json")
+        its = json.loads(out)
+        self.addCleanup(self.kill, its["pid"])
+        self.assertEqual((code, its["unit"]), (0, 1))
+        self.assertEqual(self.run_in("true", options=["--units", "2", "--nonblock"],
+                                     name="gpu")[0], 1)
+        self.assertEqual(self.operate("release", "gpu", "--token", str(token))[0], 0)
+        self.assertEqual([each["token"] for each in self.who("gpu")["holders"]], [its["token"]])
+
     def test_it_waits_as_a_run(self):
         run, _ = self.hold()
         self.assertEqual(self.operate("hold", "jobs", "--for", "1h", "--nonblock")[0], 1)
