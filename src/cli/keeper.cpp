@@ -72,7 +72,7 @@ class keeper {
   [[nodiscard]] static bool await_end(named_handle& held, const sigset_t& signals) {
     constexpr nanoseconds looks_each = std::chrono::seconds(1);
     for (hold_ending end = held.ending(); end.in.count() > 0; end = held.ending()) {
-      if (named_control(held).alone_for().count() == 0) return false;
+      if (named_control(held).alone_for().count() == 0 || !held.still_valid()) return false;
       const nanoseconds at_most = std::min(end.in, looks_each);
       const timespec wait{
           .tv_sec = static_cast<time_t>(at_most / std::chrono::seconds(1)),

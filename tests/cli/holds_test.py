@@ -167,7 +167,8 @@ class Break(HoldsTest):
             out, _ = asks.communicate(timeout=20)
             os.close(ours)
             os.close(its)
-            self.assertIn("Break the hold of 'jobs'? [y/N]", out)
+            self.assertIn("Break the hold of 'jobs', and kill a process that still holds after 10 s? "
+                          "[y/N] ", out)
             self.assertEqual(asks.returncode, code)
             self.assertEqual(run.poll() is None, code == 1)
         self.assertEqual(run.wait(timeout=10), 76)
@@ -193,6 +194,16 @@ class Break(HoldsTest):
         self.assertLessEqual(set(codes), {0, 1}, "the second one may have come too late")
         self.assertEqual(run.wait(timeout=10), 76)
         self.assertEqual(self.run_in("true"), (0, "", ""), "no order is left for the next hold")
+
+    def test_one_of_several_names(self):
+        run = self.start("run", "--domain", DOMAIN, "a", "b", "--", "sh", "-c",
+                         "echo; exec sleep 60")
+        self.addCleanup(self.end, run)
+        run.stdout.readline()
+        self.assertEqual(self.operate("break", "b", "--yes")[0], 0)
+        self.assertEqual(run.wait(timeout=10), 76)
+        self.assertIn(b"locks 'a', 'b' of domain", run.stderr.read())
+        self.assertFalse(self.who("a")["holders"])
 
     def test_all_that_share_and_all_units(self):
         for options, name in ((["--shared"], "jobs"), (["--units", "2"], "gpu")):
@@ -343,6 +354,11 @@ class Hold(HoldsTest):
         self.assertEqual(self.operate("break", "jobs", "--yes")[0], 0)
         self.assertTrue(gone(pid))
         self.assertTrue(self.next_holder()[0])
+
+    def test_a_keeper_ends_with_its_domain(self):
+        _, pid = self.keep()
+        self.assertEqual(self.run_program("domain", "remove", DOMAIN, "--force")[0], 0)
+        self.assertTrue(wait_until(lambda: gone(pid)))
 
     def test_signals_to_the_keeper(self):
         for number, died in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
