@@ -33,9 +33,10 @@ std::string held_text(const lock_user& user) {
 
 /// Asks on the terminal.
 bool is_confirmed(console& out, const std::string& name, double grace_s) {
-  out.print(fmt::format("Break the hold of {}, and kill a process that still holds after {:g} s? "
-                        "[y/N] ",
-                        in_quotes(name), grace_s));
+  out.print(
+      fmt::format("Break the hold of {}, and kill a process that still holds after {:g} s? "
+                  "[y/N] ",
+                  in_quotes(name), grace_s));
   out.finish();
   std::string answer;
   std::getline(std::cin, answer);
