@@ -150,6 +150,19 @@ class Break(HoldsTest):
         self.assertGreater(int(token), before)
         self.assertEqual(waiter.returncode, 0, "who waits is left alone")
 
+    def test_a_run_that_gets_no_timer(self):
+        if subprocess.run(["prlimit", "--sigpending=0", "true"], capture_output=True,
+                          check=False).returncode != 0:
+            skip_visibly(self, "needs prlimit(1)")
+        run = subprocess.Popen(["prlimit", "--sigpending=0", PROGRAM, "run", "--domain", DOMAIN,
+                                "jobs", "--", "sh", "-c", "echo; exec sleep 60"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        self.addCleanup(self.end, run)
+        self.assertEqual(run.stdout.readline(), b"\n")
+        self.assertEqual(self.operate("break", "jobs", "--yes")[0], 0)
+        self.assertEqual(run.wait(timeout=10), 76)
+
     def test_nobody_holds(self):
         self.assertEqual(self.run_in("true")[0], 0)
         self.assertEqual(self.operate("break", "jobs", "--yes"), (1, "nobody holds 'jobs'\n", ""))
