@@ -32,8 +32,11 @@ std::string held_text(const lock_user& user) {
 }
 
 /// Asks on the terminal.
-bool is_confirmed(console& out, const std::string& name) {
-  out.print(fmt::format("Break the hold of {}? [y/N] ", in_quotes(name)));
+bool is_confirmed(console& out, const std::string& name, double grace_s) {
+  out.print(
+      fmt::format("Break the hold of {}, and kill a process that still holds after {:g} s? "
+                  "[y/N] ",
+                  in_quotes(name), grace_s));
   out.finish();
   std::string answer;
   std::getline(std::cin, answer);
@@ -91,9 +94,11 @@ int run_break(const arguments& given, console& out) {
         "--yes", "",
         fmt::format("--yes, as there is no terminal to ask on; {}", held_text(holders.front())));
   for (const lock_user& each : holders) out.line(held_text(each));
-  if (asks && !is_confirmed(out, name)) return 1;
+  if (asks && !is_confirmed(out, name, grace)) return 1;
   out.finish();
   const auto told = lock.order({.what = hold_order::kind::ends});
+  if (std::ranges::find(told, result::told, &ordered_hold::how) == told.end())
+    out.line(fmt::format("{} was released meanwhile", in_quotes(name)));
   const auto left = lock.await_end(
       told, nanoseconds(static_cast<std::int64_t>(grace * 1e9)), [&](const lock_user& each) {
         out.line(fmt::format("{} has ended its hold", user_text(each)));
@@ -111,7 +116,7 @@ command break_command() {
           {"Ends the holds of NAME, of whichever processes and, in a cluster's domain, on whichever "
            "hosts. It names the holders, asks on a terminal, and tells each holder: a 'lockflight "
            "run' ends its command and exits with 76, a program sees the loss of its hold, and "
-           "'lockflight hold' ends. A holder that still holds after --grace is killed. A line says "
+           "'lockflight hold' ends. A process that still holds after --grace is killed. A line says "
            "what has become of each. Those that wait, and holds that begin meanwhile, are left "
            "alone.",
            "The lock is free only when the holder has released it or has ended, so two processes "

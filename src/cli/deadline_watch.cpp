@@ -34,12 +34,15 @@ deadline_watch::deadline_watch(std::function<times()> due, std::function<nanosec
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGCHLD;
-  if (timer_create(CLOCK_BOOTTIME, &event, &timer_) != 0)
+  has_timer_ = timer_create(CLOCK_BOOTTIME, &event, &timer_) == 0;
+  if (!has_timer_ && from_now_on)
     throw std::system_error(errno, std::generic_category(), "a timer for the lock's deadline");
   if (from_now_on) all_.emplace(0);
 }
 
-deadline_watch::~deadline_watch() { timer_delete(timer_); }
+deadline_watch::~deadline_watch() {
+  if (has_timer_) timer_delete(timer_);
+}
 
 void deadline_watch::act_on(pid_t command) {
   const nanoseconds look_again = looks_();
@@ -92,6 +95,7 @@ void deadline_watch::end_rest() {
 }
 
 void deadline_watch::set_timer(nanoseconds from_now) {
+  if (!has_timer_) return;
   const itimerspec once{.it_interval = {}, .it_value = timespec_of(from_now)};
   timer_settime(timer_, 0, &once, nullptr);
 }

@@ -33,8 +33,9 @@ class deadline_watch {
   /// The clock of the times, which goes on while the machine sleeps, is asked by `due`. `looks` is
   /// called each time before that, by act_on() alone, and returns when it is to be called again.
   /// With `from_now_on` this process is the subreaper of all that the command starts; else the
-  /// processes whose parents have ended before the first signal are not found. Throws
-  /// std::system_error if there is no timer.
+  /// processes whose parents have ended before the first signal are not found, and
+  /// without a timer (RLIMIT_SIGPENDING) this looks when a SIGCHLD comes. Throws std::system_error
+  /// if there is no timer, with `from_now_on`.
   deadline_watch(std::function<times()> due, std::function<nanoseconds()> looks, bool from_now_on);
   ~deadline_watch();
   deadline_watch(const deadline_watch&) = delete;
@@ -67,6 +68,7 @@ class deadline_watch {
   std::function<times()> due_;
   std::function<nanoseconds()> looks_;
   timer_t timer_{};
+  bool has_timer_ = false;
   std::optional<descendants> all_;
   bool is_told_ = false;          // by SIGTERM, about this deadline
   std::uint64_t kill_at_ns_ = 0;  // at the latest, if the command ends after that SIGTERM

@@ -10,8 +10,8 @@ namespace lockflight::cli {
 [[nodiscard]] std::vector<int> open_descriptors();
 
 /// Makes a session of its own, closes these descriptors of the caller, and lets go of the standard
-/// streams and of the folder. Whoever waits for the end of the caller's pipes does not wait for
-/// this process.
+/// streams and of the folder. A program that waits for the end of the caller's pipes does not
+/// wait for this process.
 void detach(const std::vector<int>& of_caller);
 
 }  // namespace lockflight::cli

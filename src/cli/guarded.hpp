@@ -62,8 +62,8 @@ constexpr int not_found = 127;
 /// The longest time to wait, in seconds. A week is 604,800.
 constexpr double most_wait_s = 1e9;
 
-/// What the options of `lockflight run` say, or those of them that another command has, without the
-/// command that is run. Throws usage_error.
+/// The settings in the options of `lockflight run`, or in those of them that another command has,
+/// without the command that is run. Throws usage_error.
 [[nodiscard]] guarded_command guarded_from(const tool::arguments& given);
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
@@ -43,16 +44,11 @@ int run_hold(const arguments& given, console& out) {
   const std::string note = note_from(given);
   const guarded_command what = guarded_from(given.without("--json"));
   return run_keeper(what, length, note, [&](kept is) {
-    if (given.has("--json"))
-      out.line(json_text({{"name", what.names.front()},
-                          {"domain", what.in.name},
-                          {"token", is.token},
-                          {"ends_in", length.count()},
-                          {"note", note},
-                          {"pid", is.pid}},
-                         2));
-    else
-      out.line(std::to_string(is.token));
+    nlohmann::ordered_json all{
+        {"name", what.names.front()}, {"domain", what.in.name}, {"token", is.token},
+        {"ends_in", length.count()},  {"note", note},           {"pid", is.pid}};
+    if (is.unit >= 0) all["unit"] = is.unit;
+    out.line(given.has("--json") ? json_text(std::move(all), 2) : std::to_string(is.token));
     out.finish();
   });
 }
@@ -113,6 +109,8 @@ command hold_command() {
            "background keeps the lock until the time of --for is over, 'lockflight release NAME "
            "--token T' ends it, or 'lockflight break NAME' does. The process has a session of its "
            "own, so the end of the shell or of the terminal does not end it.",
+           "The token is that of the lock, as LOCKFLIGHT_TOKEN of 'lockflight run' is; with --shared "
+           "and --units it is a number for 'lockflight release' alone.",
            "'lockflight who NAME' shows when the hold ends, and its note. A hold that ends by its "
            "time, by 'lockflight release' or by SIGTERM to the process in the background is a "
            "release like any other. After 'lockflight break', or if that process is killed, the next "
@@ -120,7 +118,7 @@ command hold_command() {
            "A lock follows the life of its holder, so a restart of the machine on which 'lockflight "
            "hold' was called ends the hold. In a cluster, call it on a host that is not restarted.",
            "The JSON is {\"name\", \"domain\", \"token\", \"ends_in\", seconds, \"note\", "
-           "\"pid\", of the process in the background}.",
+           "\"pid\", of the process in the background}, and with --units \"unit\".",
            json_of_bytes},
       .options = with_domain_options(
           {{.name = "NAME", .what = "the lock; one that begins with '-' comes after '--'"},
@@ -131,6 +129,7 @@ command hold_command() {
             .value = "TEXT",
             .what = "what it is held for, up to 128 bytes, which 'lockflight who' shows"},
            {.name = "--shared", .what = "share the lock with others that share it"},
+           of_run("--units"),
            of_run("--timeout"),
            of_run("--nonblock"),
            of_run("--verbose"),

@@ -44,34 +44,35 @@ class keeper {
     named_control(held).keep(token, note_);
     // From here on the end of the front is noticed by the socket alone.
     prctl(PR_SET_PDEATHSIG, 0);
-    if (!is_printed(token)) return true;
+    if (!is_printed({.token = token, .unit = held.unit(), .pid = getpid()})) return true;
     front_ = descriptor();
     detach(of_caller_);
     return await_end(held, signals);
   }
 
  private:
-  /// A hold that is shared has no token of its own: a number that no other one is likely to have.
+  /// A hold that is shared has no token, and two units may have the same: then it is a number that
+  /// no other hold is likely to have.
   [[nodiscard]] static std::uint64_t token_of(const named_handle& held) {
     constexpr int bits_more_than_json_has = 11;
-    return held.held() == mode::exclusive
+    return held.held() == mode::exclusive && held.unit() < 0
                ? held.token()
                : std::max<std::uint64_t>(random_number() >> bits_more_than_json_has, 1);
   }
-  [[nodiscard]] bool is_printed(std::uint64_t token) const {
-    if (send(front_.get(), &token, sizeof token, MSG_NOSIGNAL) != sizeof token) return false;
+  [[nodiscard]] bool is_printed(const kept& what) const {
+    if (send(front_.get(), &what, sizeof what, MSG_NOSIGNAL) != sizeof what) return false;
     char answer = 0;
     ssize_t got = 0;
     do got = recv(front_.get(), &answer, sizeof answer, 0);
     while (got < 0 && errno == EINTR);
     return got == sizeof answer;
   }
-  /// Looks at the hold at each SIGCHLD, which whoever ends the hold sends, and once a second, as
-  /// another user may not send it.
+  /// Looks at the hold at each SIGCHLD, which a process that ends the hold sends, and once a
+  /// second, as another user may not send it.
   [[nodiscard]] static bool await_end(named_handle& held, const sigset_t& signals) {
     constexpr nanoseconds looks_each = std::chrono::seconds(1);
     for (hold_ending end = held.ending(); end.in.count() > 0; end = held.ending()) {
-      if (named_control(held).alone_for().count() == 0) return false;
+      if (named_control(held).alone_for().count() == 0 || !held.still_valid()) return false;
       const nanoseconds at_most = std::min(end.in, looks_each);
       const timespec wait{
           .tv_sec = static_cast<time_t>(at_most / std::chrono::seconds(1)),
@@ -120,12 +121,12 @@ int run_keeper(guarded_command what, nanoseconds time, const std::string& note,
     return run_guarded(what);
   }
   to_front = descriptor();
-  std::uint64_t token = 0;
+  kept what_it_keeps;
   ssize_t got = 0;
-  do got = recv(to_keeper.get(), &token, sizeof token, 0);
+  do got = recv(to_keeper.get(), &what_it_keeps, sizeof what_it_keeps, 0);
   while (got < 0 && errno == EINTR);
-  if (got != sizeof token) return code_of_keeper(child);
-  print({token, child});
+  if (got != sizeof what_it_keeps) return code_of_keeper(child);
+  print(what_it_keeps);
   constexpr char printed = 1;
   send(to_keeper.get(), &printed, sizeof printed, MSG_NOSIGNAL);
   return 0;

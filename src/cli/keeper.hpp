@@ -18,6 +18,7 @@ namespace lockflight::cli {
 
 struct kept {
   std::uint64_t token = 0;  ///< by which the hold is released
+  int unit = -1;            ///< of a semaphore; -1: none
   int pid = 0;              ///< of the keeper
 };
 

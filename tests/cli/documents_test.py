@@ -36,7 +36,7 @@ OPTIONS = {
             "--inherit", "--max-hold", "--value", "--success", "--retries", "--backoff", "--follow"],
     "leader": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--watch", "--timeout", "--json"],
     "done": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--forget", "--json"],
-    "hold": ["NAME", "--for", "--note", "--shared", "--timeout", "--nonblock", "--verbose",
+    "hold": ["NAME", "--for", "--note", "--shared", "--units", "--timeout", "--nonblock", "--verbose",
              "--no-wait-message", "--json", "--domain", "--mode", "--group", "-E",
              "--conflict-exit-code"],
     "release": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--token"],

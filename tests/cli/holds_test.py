@@ -150,6 +150,19 @@ class Break(HoldsTest):
         self.assertGreater(int(token), before)
         self.assertEqual(waiter.returncode, 0, "who waits is left alone")
 
+    def test_a_run_that_gets_no_timer(self):
+        if subprocess.run(["prlimit", "--sigpending=0", "true"], capture_output=True,
+                          check=False).returncode != 0:
+            skip_visibly(self, "needs prlimit(1)")
+        run = subprocess.Popen(["prlimit", "--sigpending=0", PROGRAM, "run", "--domain", DOMAIN,
+                                "jobs", "--", "sh", "-c", "echo; exec sleep 60"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        self.addCleanup(self.end, run)
+        self.assertEqual(run.stdout.readline(), b"\n")
+        self.assertEqual(self.operate("break", "jobs", "--yes")[0], 0)
+        self.assertEqual(run.wait(timeout=10), 76)
+
     def test_nobody_holds(self):
         self.assertEqual(self.run_in("true")[0], 0)
         self.assertEqual(self.operate("break", "jobs", "--yes"), (1, "nobody holds 'jobs'\n", ""))
@@ -167,7 +180,8 @@ class Break(HoldsTest):
             out, _ = asks.communicate(timeout=20)
             os.close(ours)
             os.close(its)
-            self.assertIn("Break the hold of 'jobs'? [y/N]", out)
+            self.assertIn("Break the hold of 'jobs', and kill a process that still holds after 10 s? "
+                          "[y/N] ", out)
             self.assertEqual(asks.returncode, code)
             self.assertEqual(run.poll() is None, code == 1)
         self.assertEqual(run.wait(timeout=10), 76)
@@ -193,6 +207,16 @@ class Break(HoldsTest):
         self.assertLessEqual(set(codes), {0, 1}, "the second one may have come too late")
         self.assertEqual(run.wait(timeout=10), 76)
         self.assertEqual(self.run_in("true"), (0, "", ""), "no order is left for the next hold")
+
+    def test_one_of_several_names(self):
+        run = self.start("run", "--domain", DOMAIN, "a", "b", "--", "sh", "-c",
+                         "echo; exec sleep 60")
+        self.addCleanup(self.end, run)
+        run.stdout.readline()
+        self.assertEqual(self.operate("break", "b", "--yes")[0], 0)
+        self.assertEqual(run.wait(timeout=10), 76)
+        self.assertIn(b"locks 'a', 'b' of domain", run.stderr.read())
+        self.assertFalse(self.who("a")["holders"])
 
     def test_all_that_share_and_all_units(self):
         for options, name in ((["--shared"], "jobs"), (["--units", "2"], "gpu")):
@@ -344,6 +368,11 @@ class Hold(HoldsTest):
         self.assertTrue(gone(pid))
         self.assertTrue(self.next_holder()[0])
 
+    def test_a_keeper_ends_with_its_domain(self):
+        _, pid = self.keep()
+        self.assertEqual(self.run_program("domain", "remove", DOMAIN, "--force")[0], 0)
+        self.assertTrue(wait_until(lambda: gone(pid)))
+
     def test_signals_to_the_keeper(self):
         for number, died in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
             _, pid = self.keep()
@@ -366,6 +395,17 @@ class Hold(HoldsTest):
         self.assertNotEqual(first, second)
         self.assertEqual(self.operate("release", "jobs", "--token", str(first))[0], 0)
         self.assertEqual([each["token"] for each in self.who()["holders"]], [second])
+
+    def test_a_unit_is_held(self):
+        token, _ = self.keep("--units", "2", name="gpu")
+        code, out, _ = self.operate("hold", "gpu", "--for", "1h", "--units", "2", "--json")
+        its = json.loads(out)
+        self.addCleanup(self.kill, its["pid"])
+        self.assertEqual((code, its["unit"]), (0, 1))
+        self.assertEqual(self.run_in("true", options=["--units", "2", "--nonblock"],
+                                     name="gpu")[0], 1)
+        self.assertEqual(self.operate("release", "gpu", "--token", str(token))[0], 0)
+        self.assertEqual([each["token"] for each in self.who("gpu")["holders"]], [its["token"]])
 
     def test_it_waits_as_a_run(self):
         run, _ = self.hold()

@@ -78,6 +78,11 @@ nb::list described_users(const std::vector<lock_user>& users) {
     one["unit"] = each.unit < 0 ? nb::none() : nb::object(nb::int_(each.unit));
     one["units_held"] = nb::tuple(nb::cast(each.units_held));
     one["seconds"] = static_cast<double>(each.for_ns) * 1e-9;
+    one["ends_in"] =
+        each.ending.why == end_reason::none
+            ? nb::none()
+            : nb::object(nb::float_(static_cast<double>(each.ending.in.count()) * 1e-9));
+    one["note"] = bytes_of(each.note);
     all.append(one);
   }
   return all;

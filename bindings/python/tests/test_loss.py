@@ -197,6 +197,9 @@ def test_it_is_pickled(domain):
 
 def test_a_time_limit_is_a_loss(domain):
     calls = []
+    with lockflight.Mutex("b", domain, max_hold=60) as long:
+        [user] = long.users()
+        assert 50 < user.ends_in <= 60 and user.note == ""
     lock = lockflight.Mutex("a", domain, max_hold=0.05, on_loss=calls.append)
     with pytest.raises(lockflight.LockLost):
         with lock:

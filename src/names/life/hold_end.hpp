@@ -48,7 +48,7 @@ struct hold_end {
 /// Sets the end of that hold, unless an earlier one is set. The reason of an end that is over
 /// stays.
 void set_end(domain_slot_page& slot, hold_name hold, hold_end end);
-/// This process's CLOCK_BOOTTIME.
+/// The time of CLOCK_BOOTTIME in this process.
 [[nodiscard]] std::uint64_t boot_time_ns();
 
 // ---- a participant whose hold has a life of its own ----

@@ -464,7 +464,7 @@ TEST(HoldOrder, AnotherUsersProcessIsNotKilled) {
     return 0;
   });
   EXPECT_EQ(operates.wait(), 0);
-  EXPECT_EQ(holder.wait(), 0) << "who may not kill may tell";
+  EXPECT_EQ(holder.wait(), 0) << "a user that may not kill can still tell";
   domain::remove(name, true, shared.mode, shared.group);
 }
 

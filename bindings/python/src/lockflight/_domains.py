@@ -37,7 +37,8 @@ class Participant:
 class LockUse:
     """A use of a lock by a participant: `what` is "waits", "holds" or "shares", `since` the time of
     time.monotonic() when it began, or 0. `unit` is the number of the unit that a holder of a
-    semaphore has, and else None. `slot`, `pid`, `dead`, `stopped`, `guarded_pid` and
+    semaphore has, and else None. `ends_in` is after how many seconds the hold ends, if an end is
+    set, and `note` that of `lockflight hold`. `slot`, `pid`, `dead`, `stopped`, `guarded_pid` and
     `has_foreign_pid` are those of Participant. `units_held` are the numbers of all units that the
     participant has, also while it waits for more."""
 
@@ -51,6 +52,8 @@ class LockUse:
     unit: Optional[int] = None
     has_foreign_pid: bool = False
     units_held: Tuple[int, ...] = ()
+    ends_in: Optional[float] = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class LockUser:
     """A process that holds a lock or waits for it. `pid` is that of its command if it is a
     `lockflight run`; `host` is empty on this host, and another one of a cluster otherwise; `since`
     is the time of time.monotonic() when it began. `command` is the name of the process. `what`,
-    `unit`, `units_held`, `dead`, `stopped` and `has_foreign_pid` are those of LockUse."""
+    `unit`, `units_held`, `dead`, `stopped`, `has_foreign_pid`, `ends_in` and `note` are those of
+    LockUse."""
 
     pid: int
     what: str
@@ -70,6 +74,8 @@ class LockUser:
     stopped: bool = False
     has_foreign_pid: bool = False
     units_held: Tuple[int, ...] = ()
+    ends_in: Optional[float] = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
