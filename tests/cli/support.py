@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(SOURCES, "tests", "support"))
 LAB = os.path.join(os.path.dirname(PROGRAM), "lockflight-lab")
 
 # The commands of lockflight, and those that it passes on to the lab.
-OWN_COMMANDS = ["run", "who", "units", "leader", "done", "hold", "release", "break", "top", "agent", "domain", "locks", "topo", "help", "completion", "man"]
+OWN_COMMANDS = ["run", "who", "leader", "done", "hold", "release", "break", "units", "top", "agent", "domain", "locks", "topo", "help", "completion", "man"]
 LAB_COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "report", "doctor"]
 COMMANDS = OWN_COMMANDS + LAB_COMMANDS
 

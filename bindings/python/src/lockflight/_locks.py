@@ -314,7 +314,7 @@ class Semaphore(Named):
     @property
     def take(self) -> int:
         """How many units a holder has."""
-        return int(self._recipe[6])
+        return int(self._recipe[-1])
 
     async def unit_async(self) -> int:
         """unit for a task that holds one."""
