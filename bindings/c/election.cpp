@@ -70,6 +70,13 @@ int lockflight_election_destroy(lockflight_election* election) {
   });
 }
 
+int lockflight_election_set_priority(lockflight_election* election, int priority) {
+  return capi::guarded_domain([&] {
+    capi::live(election).it.set_priority(priority);
+    return LOCKFLIGHT_OK;
+  });
+}
+
 int lockflight_election_campaign(lockflight_election* election, uint64_t nanoseconds) {
   return capi::guarded_domain([&] {
     const bool leads = capi::live(election).it.campaign(lockflight::limit::of_ns(nanoseconds));

@@ -171,6 +171,7 @@ struct lock_user {
   /// or is of a host that does not say.
   std::uint64_t hold = 0;
   hold_ending ending = {};  ///< of a holder, for which an end is set
+  int priority = 0;         ///< of a candidate that waits (election.hpp)
   /// If a process of `lockflight hold` holds: the token by which the hold is released, and the
   /// note.
   std::uint64_t kept_token = 0;

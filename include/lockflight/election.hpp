@@ -41,17 +41,34 @@ struct leader {
   bool operator==(const leader&) const = default;
 };
 
+/// The greatest priority of a candidate; the usual one is 0.
+constexpr int most_priority = 1'000;
+
 namespace detail {
-/// A candidate's memory of the one that a leader has preferred when it stepped down.
-class preference {
+/// The rule by which a candidate that has got the role makes way for another one: for the one that
+/// the last leader has preferred when it stepped down, and for those of greater priority. It does
+/// so for two seconds at most, so that somebody leads if the other one does not come.
+class precedence {
  public:
-  /// For the holder of the role: true if it is to make way for another candidate. In a cluster's
-  /// domain this is a read of etcd, as named_handle::published().
-  [[nodiscard]] bool makes_way(const named_handle& role, std::string_view own_value);
+  /// Throws domain_error (invalid).
+  explicit precedence(int priority);
+
+  [[nodiscard]] int priority() const { return priority_; }
+  /// Called when the candidate begins to wait for the role. While it waits, the handle shows its
+  /// priority (named_control::set_priority()).
+  void begin() { makes_way_since_.reset(); }
+  /// For the holder of the role: true if it is to make way. In a cluster's domain this is a read of
+  /// etcd, and if the candidate is not the only one, a question to the other hosts.
+  [[nodiscard]] bool makes_way(const domain& in, const named_handle& role,
+                               std::string_view own_value);
 
  private:
-  published_value last_;
-  std::chrono::steady_clock::time_point since_;
+  [[nodiscard]] bool is_preferred_to(const named_handle& role, std::string_view own_value);
+  [[nodiscard]] bool is_behind(const domain& in, const named_handle& role) const;
+
+  int priority_;
+  published_value preference_;  // the last one that was seen
+  std::optional<std::chrono::steady_clock::time_point> makes_way_since_;
 };
 }  // namespace detail
 
@@ -61,17 +78,21 @@ class preference {
 class election {
  public:
   /// `value` is what the leader publishes, at most most_value_bytes, such as its address. Different
-  /// candidates should have different ones.
-  election(const domain& in, std::string_view name, std::string value = "");
+  /// candidates should have different ones. When the role becomes free, candidates of a greater
+  /// priority, 0 to most_priority, come before those of a lesser one, and equal ones in the order
+  /// in which they came; a leader is not disturbed by a later candidate.
+  election(const domain& in, std::string_view name, std::string value = "", int priority = 0);
   election(election&&) noexcept = default;
   election& operator=(election&&) noexcept = default;
   /// A leader steps down as if it had died.
   ~election() = default;
 
+  /// For later campaigns. Throws domain_error (invalid).
+  void set_priority(int priority) { precedence_ = detail::precedence(priority); }
   /// Waits until this candidate leads, and publishes its value. False if that did not come within
-  /// the limit. It may be called again after a loss, which ends the term that was lost first. If
-  /// another candidate is preferred by the leader that has stepped down, this one makes way for it,
-  /// for two seconds at most.
+  /// the limit. It may be called again after a loss, which ends the term that was lost first. It
+  /// makes way for the candidate that the last leader has preferred, and for those of greater
+  /// priority that wait, for two seconds at most.
   bool campaign(limit patience = limit::for_ever());
   /// Ends the term. Throws domain_error (not_held) if this candidate does not lead. A term that was
   /// lost ends as by a death.
@@ -106,10 +127,11 @@ class election {
   [[nodiscard]] named_handle& observer() { return observer_; }
 
  private:
+  domain in_;
   named_handle role_;
   named_handle observer_;
   std::string value_;
-  detail::preference preference_;
+  detail::precedence precedence_;
 };
 
 }  // namespace lockflight

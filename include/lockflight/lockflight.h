@@ -615,6 +615,9 @@ int lockflight_election_create(lockflight_domain* domain, const char* name, cons
                                size_t length, lockflight_election** election);
 /* LOCKFLIGHT_HELD: it leads. */
 int lockflight_election_destroy(lockflight_election* election);
+/* The priority of this candidate, 0 to 1,000; before this call it is 0. When the role becomes free,
+ * candidates of a greater one that wait come before those of a lesser one. LOCKFLIGHT_INVALID. */
+int lockflight_election_set_priority(lockflight_election* election, int priority);
 
 /* Waits until this candidate leads, and publishes its value; at most so long, 0: an attempt,
  * UINT64_MAX: for ever. LOCKFLIGHT_BUSY: it does not lead. It may be called again after a loss,

@@ -45,6 +45,9 @@ class named_control {
   /// (interrupted). On one machine the answer is there at once.
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience);
   [[nodiscard]] bool set_done_until(std::uint64_t seconds_since_1970, limit patience);
+  /// The priority with which this thread waits, as others see it (lock_user::priority), until it is
+  /// set anew. It changes nothing in the order of a lock: election.hpp uses it.
+  void set_priority(int priority);
   /// named_handle::publish() and published() in the same way.
   [[nodiscard]] bool publish(std::string_view bytes, lasts until, limit patience);
   [[nodiscard]] std::optional<published_value> published(limit patience);

@@ -26,6 +26,7 @@
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
 #include "cli/time_left.hpp"
+#include "lockflight/election.hpp"
 #include "lockflight/named_control.hpp"
 #include "tool/parse.hpp"
 #include "tool/usage.hpp"
@@ -71,6 +72,7 @@ class guarded_run {
         circles_(message_, !what.is_silent, what.fails_on_deadlock),
         events_(what.events, what.names) {
     if (what.period) note_.emplace(*what.period);
+    if (what.leads) precedence_.emplace(what.priority);
   }
   [[nodiscard]] int run();
 
@@ -88,6 +90,7 @@ class guarded_run {
   [[nodiscard]] bool is_to_stop_waiting();
   [[nodiscard]] std::optional<outcome> ask_once();
   [[nodiscard]] std::optional<outcome> acquire_once();
+  [[nodiscard]] bool makes_way();
   [[nodiscard]] std::optional<enclosing_run> enclosing_run_that_excludes() const;
   [[noreturn]] static void refuse_to_wait_for(const enclosing_run& around);
   [[nodiscard]] bool stays_valid() const;
@@ -129,8 +132,9 @@ class guarded_run {
   circle_watch circles_;
   run_events events_;
   std::uint64_t held_since_ns_ = 0;
-  std::optional<period_note> note_;  // with --every
-  std::uint64_t seen_token_ = 0;     // of the result that was there when this run came
+  std::optional<period_note> note_;                           // with --every
+  std::optional<lockflight::detail::precedence> precedence_;  // with --leader
+  std::uint64_t seen_token_ = 0;  // of the result that was there when this run came
   bool has_seen_ = false;
   std::optional<run_result> followed_;  // the result with which this run ends
   run_result own_;
@@ -188,10 +192,24 @@ std::optional<outcome> guarded_run::acquire_once() {
   if (gives_up()) return outcome::interrupted;
   if (!has && around) refuse_to_wait_for(*around);
   if (!has) return outcome::conflict;
+  if (makes_way()) return std::nullopt;
   if (stays_valid()) return outcome::has_lock;
   held_->release();
   if (left_.is_over()) return outcome::conflict;
   return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
+}
+
+/// With --leader: true if another candidate comes first. It has a moment to get the lock.
+bool guarded_run::makes_way() {
+  constexpr timespec moment{.tv_sec = 0, .tv_nsec = 20'000'000};
+  if (!precedence_) return false;
+  if (!precedence_->makes_way(*in_, *held_, what_.value.value_or(""))) {
+    named_control(*held_).set_priority(0);  // it leads
+    return false;
+  }
+  held_->release();
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
+  return true;
 }
 
 /// The run around this one that holds what this one would wait for. None if this run does not wait.
@@ -228,6 +246,7 @@ outcome guarded_run::wait() {
     in_ = what_.in.open();
     held_.emplace(handle_for(*in_, what_));
     named_control(*held_).guard_nothing_yet();  // until COMMAND, or a repair, is started
+    if (precedence_) named_control(*held_).set_priority(precedence_->priority());
     message_.begin();
     named_control(*held_).interrupt_with([this] { return is_to_stop_waiting(); });
     signals_.note();

@@ -36,6 +36,7 @@ struct guarded_command {
   std::chrono::nanoseconds backoff{1'000'000'000};  ///< before the first of them; it doubles
   bool follows = false;                             ///< ends as the run that it has waited for
   bool leads = false;                               ///< to be said when the lock is held
+  int priority = 0;                                 ///< of a candidate
   std::optional<std::string> value;  ///< of a leader, for those who look for it (election.hpp)
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent

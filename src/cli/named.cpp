@@ -120,6 +120,7 @@ ordered_json user_json(const lock_user& user) {
                       : user.ending.why == end_reason::broken ? "broken"
                                                               : "released";
   }
+  if (user.waits() && user.priority != 0) made["priority"] = user.priority;
   if (user.kept_token != 0) {
     made["token"] = user.kept_token;
     made["note"] = user.note;

@@ -10,6 +10,7 @@
 #include "cli/named.hpp"
 #include "cli/run_events.hpp"
 #include "cli/unit_options.hpp"
+#include "lockflight/election.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
 #include "tool/values.hpp"
@@ -107,6 +108,10 @@ guarded_command guarded_from(const arguments& given) {
   if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
   what.value = given.one("--value");
+  if (const auto text = given.one("--priority")) {
+    if (!what.leads) throw refuse("--priority", *text, "only with --leader, whose priority it is");
+    what.priority = static_cast<int>(whole_number("--priority", *text, 0, most_priority));
+  }
   if (what.value && !what.leads)
     throw refuse("--value", *what.value, "only with --leader, whose value it is");
   if (what.value && what.value->size() > most_value_bytes)
@@ -325,6 +330,10 @@ command run_command() {
             .what = "write what happens to the run as lines of JSON to this descriptor, which "
                     "COMMAND does not inherit, such as 3 with '3>events' in the shell"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
+           {.name = "--priority",
+            .value = "N",
+            .what = "with --leader: when NAME becomes free, come before the candidates of a lesser "
+                    "priority that wait; 0 to 1000 (default: 0)"},
            {.name = "--value",
             .value = "VALUE",
             .what =

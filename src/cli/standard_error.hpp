@@ -19,8 +19,8 @@ bool write_within(int to, std::string_view text, std::chrono::milliseconds withi
 /// The command in whose name say() speaks; `run` at the beginning.
 void speak_as(const char* command);
 
-/// Writes "lockflight COMMAND: LINE", without control characters. If nobody has made room for it after
-/// a tenth of a second, the line is lost.
+/// Writes "lockflight COMMAND: LINE", without control characters. If nobody has made room for it
+/// after a tenth of a second, the line is lost.
 void say(const std::string& line);
 
 }  // namespace lockflight::cli

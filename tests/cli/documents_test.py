@@ -33,7 +33,7 @@ OPTIONS = {
             "--wait-anyway", "--on-deadlock", "--group", "-E", "--conflict-exit-code", "--leader",
             "--every", "--grace",
             "--units", "--take", "--verbose", "--no-wait-message", "--json", "--at-least", "--on-owner-died",
-            "--inherit", "--max-hold", "--value", "--success", "--retries", "--backoff", "--follow"],
+            "--inherit", "--max-hold", "--value", "--priority", "--success", "--retries", "--backoff", "--follow"],
     "leader": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--watch", "--timeout", "--json"],
     "done": ["NAME", "DOMAIN", "--domain", "--mode", "--group", "--forget", "--json"],
     "hold": ["NAME", "--for", "--note", "--shared", "--units", "--timeout", "--nonblock", "--verbose",

@@ -169,6 +169,22 @@ class Leader(WorkTest):
             run.wait(timeout=10)
             self.assertEqual(watch.stdout.readline(), b"nobody leads 'jobs'\n")
 
+    def test_a_priority_comes_before_a_lesser_one(self):
+        leader, _ = self.hold(options=["--leader"])
+        runs = {}
+        for priority in ("0", "5", "3"):
+            runs[priority] = self.start(
+                "run", "--domain", DOMAIN, "--leader", "--priority", priority, "jobs", "--", "sh",
+                "-c", f"echo {priority} >> order")
+            self.wait_for_waiters(len(runs))
+        self.assertEqual(sorted(each.get("priority", 0) for each in self.who()["waiters"]),
+                         [0, 3, 5])
+        self.end(leader)
+        for each in runs.values():
+            each.communicate(timeout=20)
+        with open(pathlib.Path(self.folder, "order"), encoding="utf-8") as order:
+            self.assertEqual(order.read().split(), ["5", "3", "0"])
+
     def test_a_wait_for_one(self):
         waits = self.start("leader", "jobs", "--domain", DOMAIN, "--timeout", "20")
         self.assertEqual(self.leader("--timeout", "0.1")[0], 1)
@@ -186,6 +202,8 @@ class BadUsage(WorkTest):
                 (["--retries", "1", "--backoff", "1"], "--backoff '1' (accepted: a whole number"),
                 (["--follow", "--nonblock"], "option '--follow' (accepted: not together with"),
                 (["--follow", "--shared"], "option '--follow' (accepted: not together with"),
+                (["--priority", "1"], "--priority '1' (accepted: only with --leader"),
+                (["--leader", "--priority", "1001"], "--priority '1001' (accepted: a whole number"),
                 (["--value", "x"], "--value 'x' (accepted: only with --leader"),
                 (["--leader", "--value", "x" * 65_001], "--value '65001 bytes' (accepted: at most")):
             code, out, err = self.run_in("true", options=options)

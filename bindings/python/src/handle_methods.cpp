@@ -229,13 +229,15 @@ void add_handle(nb::module_& to) {
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
-  nb::class_<lockflight::detail::preference>(to, "Preference").def(nb::init<>());
+  nb::class_<lockflight::detail::precedence>(to, "Precedence")
+      .def(nb::init<int>())
+      .def("begin", &lockflight::detail::precedence::begin);
   nb::class_<handle_object>(to, "Handle", nb::type_slots(slots))
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
               const std::string& kind, const std::string& parameters, int units, int take,
               const std::vector<int>& numbers, bool raises, bool reentrant, bool shared,
-              bool raises_on_loss, std::uint64_t loss_number, double max_hold) {
+              bool raises_on_loss, std::uint64_t loss_number, double max_hold, int priority) {
              new (self) handle_object(
                  {.in = in,
                   .name = name,
@@ -245,6 +247,7 @@ void add_handle(nb::module_& to) {
                   .reentrant = reentrant,
                   .shared = shared,
                   .raises_on_loss = raises_on_loss,
+                  .priority = priority,
                   .loss_number = loss_number,
                   .max_hold = std::chrono::nanoseconds(static_cast<std::int64_t>(max_hold * 1e9))});
            })

@@ -88,6 +88,22 @@ void check_can_share(const recipe& of, const named_handle& handle) {
                            "flight-rw)");
 }
 
+/// Acquires. A candidate's priority is shown until it does not wait any more, or leads
+/// (values.hpp).
+bool acquire_as_candidate(named_handle& handle, mode as, limit patience, int priority) {
+  if (priority == 0) [[likely]]
+    return handle.acquire(as, patience);
+  named_control(handle).set_priority(priority);
+  try {
+    if (handle.acquire(as, patience)) return true;
+  } catch (...) {
+    named_control(handle).set_priority(0);
+    throw;
+  }
+  named_control(handle).set_priority(0);
+  return false;
+}
+
 /// True if the lock is held now. `loss_number` is reported when the hold is lost, unless it is 0.
 bool take_one(const part& one, limit patience, mode as, std::uint64_t loss_number) {
   entry& mine = my_entry(one.of);
@@ -102,7 +118,7 @@ bool take_one(const part& one, limit patience, mode as, std::uint64_t loss_numbe
       call.give_up_interpreter();
       mine.used = true;
     }
-    if (!mine.handle->acquire(as, patience)) return false;
+    if (!acquire_as_candidate(*mine.handle, as, patience, one.of->priority)) return false;
     if (call.never_returns()) [[unlikely]]
       mine.handle->release(as);  // else the next holder would be told of a death
   }

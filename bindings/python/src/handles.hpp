@@ -32,6 +32,7 @@ struct recipe {
   bool reentrant = false;                ///< its holder may acquire exclusively again
   bool shared = false;                   ///< it is a SharedMutex, which has readers
   bool raises_on_loss = false;           ///< the end of a block throws lost_error
+  int priority = 0;                      ///< of a candidate of an election, shown while it waits
   std::uint64_t loss_number = 0;         ///< reported when a hold of a thread is lost; 0: none is
   std::chrono::nanoseconds max_hold{0};  ///< each hold ends after that time; 0: it does not
   bool may_be_lost = raises_on_loss || loss_number != 0 || max_hold.count() > 0 ||

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "lockflight/named_control.hpp"
+
 namespace nb = nanobind;
 
 namespace lockflight::python {
@@ -54,8 +56,8 @@ nb::tuple await_published(const handle_object& of, const nb::tuple& seen,
           ? limit::for_ever()
           : limit::of_ns(static_cast<std::uint64_t>(std::ceil(nb::cast<double>(seconds) * 1e9)));
   const published_value before = value_from(seen);
-  return shown(with_handle(
-      of, [&](named_handle& mine) { return mine.await_published(before, patience); }));
+  return shown(
+      with_handle(of, [&](named_handle& mine) { return mine.await_published(before, patience); }));
 }
 
 nb::object await_published_unless(const handle_object& of, cancellation& by,
@@ -69,10 +71,14 @@ nb::object await_published_unless(const handle_object& of, cancellation& by,
   }
 }
 
-bool makes_way(const handle_object& of, lockflight::detail::preference& of_candidate,
+bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candidate,
                const nb::bytes& own_value) {
-  return with_handle(
-      of, [&](named_handle& mine) { return of_candidate.makes_way(mine, text_of(own_value)); });
+  const domain& in = of.parts().front().of->in;
+  return with_handle(of, [&](named_handle& mine) {
+    const bool makes = of_candidate.makes_way(in, mine, text_of(own_value));
+    if (!makes) named_control(mine).set_priority(0);  // it leads
+    return makes;
+  });
 }
 
 std::uint64_t done_until(const handle_object& of) {

@@ -19,11 +19,12 @@ void withdraw(const handle_object& of);
 /// As that, once it is another one than `seen`, or the time is over: seconds, or None.
 [[nodiscard]] nanobind::tuple await_published(const handle_object& of, const nanobind::tuple& seen,
                                               const nanobind::object& seconds);
-/// The same for a task of asyncio, in a thread that waits for it; None if the task has cancelled it.
+/// The same for a task of asyncio, in a thread that waits for it; None if the task has cancelled
+/// it.
 [[nodiscard]] nanobind::object await_published_unless(const handle_object& of, cancellation& by,
                                                       const nanobind::tuple& seen);
 /// For a candidate that has got the role.
-[[nodiscard]] bool makes_way(const handle_object& of, lockflight::detail::preference& of_candidate,
+[[nodiscard]] bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candidate,
                              const nanobind::bytes& own_value);
 [[nodiscard]] std::uint64_t done_until(const handle_object& of);
 void set_done_until(const handle_object& of, std::uint64_t seconds);

@@ -98,6 +98,34 @@ def test_one_is_preferred(domain):
     assert order == ["preferred", "second"]
 
 
+def test_a_priority_comes_before_a_lesser_one(domain):
+    order = []
+
+    def lead(priority):
+        with Election("a", domain, value=str(priority), priority=priority):
+            order.append(priority)
+
+    async def lead_as_task(priority):
+        async with Election("a", domain, value=str(priority), priority=priority):
+            order.append(priority)
+
+    def run_task(priority):
+        asyncio.run(lead_as_task(priority))
+
+    first = Election("a", domain)
+    assert first.campaign()
+    threads = []
+    for run, priority in ((lead, 0), (lead, 1), (run_task, 3), (lead, 2)):
+        threads.append(threading.Thread(target=run, args=(priority,)))
+        threads[-1].start()
+        while len(first._role.users()) < 1 + len(threads):
+            time.sleep(0.01)
+    first.step_down()
+    for each in threads:
+        each.join(20)
+    assert order == [3, 2, 1, 0]
+
+
 def test_terms_follow_each_other(domain):
     election = Election("a", domain, value="x")
     seen = []
@@ -174,6 +202,9 @@ def test_it_can_be_pickled(domain):
         ({"value": 3}, TypeError, "value 3 "),
         ({"value": "x", "loss": "x"}, ValueError, "loss 'x'"),
         ({"on_loss": 3}, TypeError, "on_loss 3"),
+        ({"priority": -1}, ValueError, "priority -1"),
+        ({"priority": 1001}, ValueError, "priority 1001"),
+        ({"priority": "x"}, TypeError, "priority 'x'"),
     ],
 )
 def test_bad_arguments(domain, arguments, error, text):

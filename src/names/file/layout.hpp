@@ -95,6 +95,9 @@ struct domain_slot_page {
   std::atomic<std::uint32_t> keeper;
   std::atomic<std::uint64_t> kept_token;
   std::atomic<std::uint64_t> note[bytes_of_note / sizeof(std::uint64_t)];
+  /// Of a candidate of an election, in the lower half; the upper half is its incarnation.
+  std::atomic<std::uint64_t> priority;
+  std::atomic<std::uint32_t> candidate_for;  ///< the first line of the election's lock
 
   [[nodiscard]] slot_life life_now() const {
     return slot_life::from(life.load(std::memory_order_seq_cst));

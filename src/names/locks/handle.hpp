@@ -67,6 +67,8 @@ class handle {
   /// Nothing, or false, if etcd did not answer in time.
   [[nodiscard]] virtual std::optional<std::uint64_t> done_until(limit patience);
   [[nodiscard]] virtual bool set_done_until(std::uint64_t seconds, limit patience);
+  /// named_control::set_priority().
+  virtual void set_priority(int /*priority*/) {}
   /// named_handle::publish(), or withdraw() without a value. False if etcd did not answer in time.
   [[nodiscard]] virtual bool publish(const std::optional<std::string_view>& bytes, lasts until,
                                      limit patience);

@@ -162,6 +162,7 @@ std::optional<std::uint64_t> named_control::done_until(limit patience) {
 bool named_control::set_done_until(std::uint64_t seconds_since_1970, limit patience) {
   return of_.live().set_done_until(seconds_since_1970, patience);
 }
+void named_control::set_priority(int priority) { of_.live().set_priority(priority); }
 bool named_control::publish(std::string_view bytes, lasts until, limit patience) {
   return of_.live().publish(bytes, until, patience);
 }

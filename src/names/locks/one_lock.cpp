@@ -372,6 +372,18 @@ void one_lock::keep(std::uint64_t token, const std::string& note) {
   keep_by(own_page(), token, note);
 }
 
+// Shown to others from now on, so the thread needs its slot and the lock.
+void one_lock::set_priority(int priority) {
+  if (priority == 0 && (!me_ || !me_->is_ours())) return;
+  if (priority != 0 && !is_ready() && !start({})) return;
+  domain_slot_page& ours = own_page();
+  if (at_) ours.candidate_for.store(at_->found.line, std::memory_order_relaxed);
+  const std::uint64_t incarnation = ours.life_now().incarnation;
+  // Release: the line is there before the priority.
+  ours.priority.store(incarnation << 32 | static_cast<std::uint32_t>(priority),
+                      std::memory_order_release);
+}
+
 hold_name one_lock::own_name() const { return name_of_hold(own_page(), hold().lock->held_record); }
 
 std::stop_token one_lock::loss() {

@@ -85,6 +85,7 @@ class one_lock final : public handle {
   void abandon() override;
   [[nodiscard]] std::optional<std::uint64_t> done_until(limit patience) override;
   [[nodiscard]] bool set_done_until(std::uint64_t seconds, limit patience) override;
+  void set_priority(int priority) override;
   [[nodiscard]] bool publish(const std::optional<std::string_view>& bytes, lasts until,
                              limit patience) override;
   [[nodiscard]] std::optional<published_value> published(limit patience) override;

@@ -78,6 +78,41 @@ void describe_hold(const domain_slot_page& s, int k, record of, std::uint64_t no
   user.note = note_of(s);
 }
 
+/// The priority of a candidate for the lock of that line; 0 also if it is none. That of an earlier
+/// participant in its slot is over.
+int priority_of(const domain_slot_page& s, std::uint32_t line) {
+  // Acquire: the line is there before the priority.
+  const std::uint64_t its = s.priority.load(std::memory_order_acquire);
+  const bool is_its = its >> 32 == s.life_now().incarnation &&
+                      s.candidate_for.load(std::memory_order_relaxed) == line;
+  return is_its ? static_cast<int>(its & 0xffff'ffff) : 0;
+}
+
+lock_user user_of(const domain_file& file, int slot) {
+  const domain_slot_page& s = file.slot(slot);
+  return {.slot = slot,
+          .pid = s.pid.load(std::memory_order_relaxed),
+          .guarded_pid = thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
+          .dead = s.state() == slot_state::dead,
+          .stopped = is_stopped(s),
+          .has_foreign_pid = has_foreign_pid(file, slot),
+          .command = command_of(s)};
+}
+
+/// Adds a candidate that is not in the queue at this moment, since it makes way for another one: it
+/// waits all the same.
+void add_candidate(const domain_file& file, int slot, std::multimap<std::uint32_t, lock_user>& to) {
+  const domain_slot_page& s = file.slot(slot);
+  if (s.state() != slot_state::living) return;
+  const std::uint32_t line = s.candidate_for.load(std::memory_order_relaxed);
+  const int priority = priority_of(s, line);
+  if (priority == 0) return;
+  const auto [first, last] = to.equal_range(line);
+  if (std::any_of(first, last, [slot](const auto& each) { return each.second.slot == slot; }))
+    return;
+  to.emplace(line, user_of(file, slot))->second.priority = priority;
+}
+
 /// The users of all locks, by the first lines of the locks.
 std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
   std::multimap<std::uint32_t, lock_user> found;
@@ -91,25 +126,16 @@ std::multimap<std::uint32_t, lock_user> all_users(const domain_file& file) {
     if (held == mode::none && dead) return;  // nothing is left of it but a slot that a sweep frees
     const auto& begun = held == mode::none ? s.waits_since : s.holds_since[k];
     const std::uint64_t since = from_machine(begun.load(std::memory_order_relaxed), shift_ns);
-    lock_user& user =
-        found
-            .emplace(
-                static_cast<std::uint32_t>(of.get(record::lock)),
-                lock_user{
-                    .held = held,
-                    .slot = slot,
-                    .pid = s.pid.load(std::memory_order_relaxed),
-                    .guarded_pid =
-                        thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
-                    .dead = dead,
-                    .stopped = is_stopped(s),
-                    .has_foreign_pid = has_foreign_pid(file, slot),
-                    // 0 says that it is not known; and the clock may be read before the word is
-                    // written.
-                    .for_ns = since == 0 ? 0 : now - std::min(since, now),
-                    .command = command_of(s)})
-            ->second;
+    const auto line = static_cast<std::uint32_t>(of.get(record::lock));
+    lock_user& user = found.emplace(line, user_of(file, slot))->second;
+    user.held = held;
+    // 0 says that it is not known; and the clock may be read before the word is written.
+    user.for_ns = since == 0 ? 0 : now - std::min(since, now);
+    user.priority = priority_of(s, line);
     if (held != mode::none) describe_hold(s, static_cast<int>(k), of, now_of_ends, user);
+  });
+  for_each_slot(file, [&](int slot) {
+    if (!is_of_agent(file, slot)) add_candidate(file, slot, found);
   });
   return found;
 }

@@ -48,6 +48,8 @@ TEST_F(CapiElection, LeadsAndStepsDown) {
   refused(lockflight_election_is_leader(one), LOCKFLIGHT_NOT_HELD, "election 'a'");
   refused(lockflight_election_step_down(one), LOCKFLIGHT_NOT_HELD, "'a'");
   EXPECT_EQ(leader_of(watched), "");
+  refused(lockflight_election_set_priority(one, -1), LOCKFLIGHT_INVALID, "0 to 1000");
+  fine(lockflight_election_set_priority(one, 1'000), "set_priority");
   fine(lockflight_election_campaign(one, UINT64_MAX), "campaign");
   fine(lockflight_election_is_leader(one), "is_leader");
   std::uint64_t left = 0;

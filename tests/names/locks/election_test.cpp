@@ -117,6 +117,56 @@ TEST(Election, AnotherIsPreferred) {
   EXPECT_EQ(order.front(), "preferred");
 }
 
+// Candidates lead in the order of their priorities, and equal ones in that in which they came.
+TEST(Election, APriorityComesBeforeALesserOne) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  EXPECT_REFUSED(invalid, "priority -1 of a candidate (accepted: 0 to 1000)",
+                 election(d, "a", "", -1));
+  EXPECT_REFUSED(invalid, "priority 1001", election(d, "a", "", 1'001));
+  election leads(d, "a", "leads");
+  EXPECT_TRUE(leads.campaign());
+  std::vector<std::thread> candidates;
+  std::vector<int> order;
+  for (const int priority : {0, 1, 0, 7, 1}) {
+    candidates.emplace_back([&, priority] {
+      election its(d, "a", "", priority);
+      EXPECT_TRUE(its.campaign());
+      order.emplace_back(priority);  // one at a time leads
+      its.step_down();
+    });
+    await_waiters(d, candidates.size());
+  }
+  int shown = 0;
+  for (const lock_user& each : d.users_of("a")) shown += each.priority;
+  EXPECT_EQ(shown, 1 + 7 + 1);
+  leads.step_down();
+  for (std::thread& each : candidates) each.join();
+  EXPECT_EQ(order, (std::vector<int>{7, 1, 1, 0, 0}));
+}
+
+TEST(Election, APriorityIsNotThatOfALaterWait) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  election one(d, "a", "one", 9);
+  EXPECT_TRUE(one.campaign());
+  one.step_down();
+  named_mutex other(d, "other");
+  other.lock();
+  std::thread waiter([&] {
+    election its(d, "a", "its", 5);
+    EXPECT_TRUE(its.campaign());
+    its.step_down();
+    named_mutex mine(d, "other");
+    mine.lock();
+    mine.unlock();
+  });
+  await_waiters(d, 1);
+  for (const lock_user& each : d.users_of("other")) EXPECT_EQ(each.priority, 0);
+  other.unlock();
+  waiter.join();
+}
+
 TEST(Election, SomebodyLeadsIfThePreferredOneIsNotThere) {
   const own_domain own;
   const auto d = domain::open(own.name());

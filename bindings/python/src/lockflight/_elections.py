@@ -9,11 +9,13 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Tuple, Type, Union
 
 from . import _core, _workers
-from ._checked import checked_function, checked_text
+from ._checked import checked_function, checked_text, checked_whole
 from ._domains import Domain
 from ._locks import Mutex
 
 _MAKES_WAY_FOR = 0.02  # seconds, after which a candidate that makes way asks again
+MOST_PRIORITY = 1_000
+_PRIORITIES = f"0 to {MOST_PRIORITY}"
 _NOBODY: _core._Published = (b"", 0, True)
 
 
@@ -24,6 +26,21 @@ class Leader:
 
     value: str
     term: int
+
+
+class _Role(Mutex):
+    """The lock of a role, for a candidate."""
+
+    def __init__(
+        self,
+        name: str,
+        domain: Union[str, Domain],
+        priority: int,
+        loss: Optional[str],
+        on_loss: Optional[Callable[[Any], object]],
+    ) -> None:
+        self._priority = priority
+        super().__init__(name, domain, loss=loss, on_loss=on_loss)
 
 
 def _bytes_of(name: str, value: str) -> bytes:
@@ -51,7 +68,9 @@ class Election:
     A leader holds the Mutex of that name, and publishes `value`, a text of at most 65,000 bytes, for
     `leader()`, `observe()` and `lockflight leader`. So no two lead at once, and candidates are
     served in the order in which they came. A leader is a thread or a task, as the holder of a Mutex
-    is; in asyncio it is `async with election:`. `loss` and `on_loss` are those of Mutex, the
+    is; in asyncio it is `async with election:`. When the role becomes free, candidates of a greater
+    `priority`, 0 to 1,000, come before those of a lesser one; a leader is not disturbed by a later
+    candidate. `loss` and `on_loss` are those of Mutex, the
     function is called with this object: a leader that is cut off from its cluster is told before
     another one can lead.
     """
@@ -62,17 +81,20 @@ class Election:
         domain: Union[str, Domain] = "default",
         *,
         value: str = "",
+        priority: int = 0,
         loss: Optional[str] = None,
         on_loss: Optional[Callable[[Any], object]] = None,
     ) -> None:
         """Makes the object, and opens or makes the domain; nobody campaigns."""
+        if not 0 <= checked_whole("priority", priority, _PRIORITIES) <= MOST_PRIORITY:
+            raise ValueError(f"priority {priority!r} (accepted: {_PRIORITIES})")
         checked_function("on_loss", on_loss)
         told = None if on_loss is None else self._tell
         self._value = _bytes_of("value", value)
-        self._loss, self._on_loss = loss, on_loss
-        self._role = Mutex(name, domain, loss=loss, on_loss=told)
+        self._priority, self._loss, self._on_loss = priority, loss, on_loss
+        self._role = _Role(name, domain, priority, loss, told)
         self._observer = Mutex(name, self._role.domain, loss="ignore")
-        self._preference = _core.Preference()
+        self._precedence = _core.Precedence(priority)
 
     def _tell(self, _: Any) -> None:
         if self._on_loss is not None:
@@ -85,12 +107,13 @@ class Election:
         leader has stepped down in favour of another candidate, this one makes way for it, for two
         seconds at most."""
         until = None if timeout is None else time.monotonic() + _core.checked_seconds(timeout)
+        self._precedence.begin()
         while True:
             left = -1 if until is None else max(0.0, until - time.monotonic())
             if not self._role.acquire(timeout=left):
                 return False
             try:
-                if not self._role._makes_way(self._preference, self._value):
+                if not self._role._makes_way(self._precedence, self._value):
                     self._role._publish(self._value, True)
                     return True
             except BaseException:
@@ -183,6 +206,7 @@ class Election:
 
     async def __aenter__(self) -> Election:
         """Waits until the task that calls it leads."""
+        self._precedence.begin()
         while True:
             await self._role.__aenter__()
             try:
@@ -210,7 +234,7 @@ class Election:
             await self._role.__aexit__(kind, value, traceback)
 
     def _campaign_in_holder(self) -> bool:
-        if self._role._makes_way(self._preference, self._value):
+        if self._role._makes_way(self._precedence, self._value):
             return False
         self._role._publish(self._value, True)
         return True
@@ -261,7 +285,8 @@ class Election:
         return f"lockflight.Election({self.name!r}, domain={self.domain.name!r})"
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _remake, (type(self), self.name, self.domain, self.value, self._loss, self._on_loss)
+        options = self._priority, self._loss, self._on_loss
+        return _remake, (type(self), self.name, self.domain, self.value, *options)
 
 
 def _remake(
@@ -269,10 +294,11 @@ def _remake(
     name: str,
     domain: Domain,
     value: str,
+    priority: int,
     loss: Optional[str],
     on_loss: Optional[Callable[[Any], object]],
 ) -> Election:
-    return cls(name, domain, value=value, loss=loss, on_loss=on_loss)
+    return cls(name, domain, value=value, priority=priority, loss=loss, on_loss=on_loss)
 
 
 class Observation:

@@ -33,6 +33,7 @@ class Named(Acquired):
     _shares = False  # it has readers
     _excludes = True  # a holder that is no reader excludes all others
     _is_quick = False  # on_loss may take long
+    _priority = 0  # of a candidate of an election
 
     def _make(
         self,
@@ -66,6 +67,7 @@ class Named(Acquired):
             self._raises_on_loss,
             loss_number,
             0.0 if max_hold is None else float(max_hold),
+            self._priority,
         )
 
     def _on_hold_lost(self) -> None:

@@ -297,7 +297,9 @@ async def _acquire(
                 if hold.gate is None:
                     name = hold.lock.name
                     raise await _workers.call_aside(lambda: way._not_acquired(name))
-        await acquire.finish(all(lock._tasks.may_poll for lock, _ in parts))
+        # A candidate waits where others see its priority.
+        may_poll = all(lock._tasks.may_poll and not lock._priority for lock, _ in parts)
+        await acquire.finish(may_poll)
     except BaseException as error:
         for hold in holds:
             if hold.scope is not None:

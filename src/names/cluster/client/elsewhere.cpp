@@ -13,8 +13,8 @@
 
 #include "base/descriptor.hpp"
 #include "base/number.hpp"
-#include "names/cluster/client/order_lines.hpp"
 #include "base/numbers.hpp"
+#include "names/cluster/client/order_lines.hpp"
 
 namespace lockflight::detail {
 namespace {

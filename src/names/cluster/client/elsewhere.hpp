@@ -47,10 +47,11 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_lock> locks_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// The question until when the work of a name is done (name_notes.hpp). With the name alone it reads the note;
-/// with the name, a number and the holder's token it writes the note. The last line of the answer
-/// has the number that was noted before, and the reason if the question failed. A line `again`
-/// before that line says that the reason may pass, such as an etcd that does not answer.
+/// The question until when the work of a name is done (name_notes.hpp). With the name alone it
+/// reads the note; with the name, a number and the holder's token it writes the note. The last line
+/// of the answer has the number that was noted before, and the reason if the question failed. A
+/// line `again` before that line says that the reason may pass, such as an etcd that does not
+/// answer.
 inline constexpr std::string_view done_question = "done";
 /// The question about the value of a name. With the name alone it reads the value. With a token it
 /// withdraws the value, and with a text of lasts and the bytes as well, it publishes them. The last

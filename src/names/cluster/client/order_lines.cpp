@@ -62,12 +62,12 @@ std::optional<hold_order> order_from(const std::vector<std::string>& question) {
 }
 
 std::string line_of_hold(const lock_user& user) {
-  if (user.hold == 0) return "";
+  if (user.hold == 0 && user.priority == 0) return "";
   const bool ends = user.ending.why != end_reason::none;
   return line_of({std::string(hold_line), std::to_string(user.hold),
                   std::to_string(static_cast<int>(user.ending.why)),
                   ends ? std::to_string(nanoseconds_of(user.ending.in) / ns_of_ms) : "",
-                  std::to_string(user.kept_token), user.note});
+                  std::to_string(user.kept_token), user.note, std::to_string(user.priority)});
 }
 
 void add_hold(const std::vector<std::string>& line, lock_user& to) {
@@ -81,6 +81,7 @@ void add_hold(const std::vector<std::string>& line, lock_user& to) {
                  static_cast<end_reason>(why)};
   to.kept_token = read_number<std::uint64_t>(line[4]).value_or(0);
   to.note = line[5];
+  if (line.size() > fields) to.priority = read_number<int>(line[fields]).value_or(0);
 }
 
 std::string lines_of(const std::string& lock, const std::vector<ordered_hold>& holds) {

@@ -23,8 +23,9 @@ inline constexpr std::string_view order_question = "order";
 [[nodiscard]] std::vector<ordered_hold> ordered_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// The line about the hold of a user: its number, its end, the token and the note of a keeper.
-/// Empty if the user waits. Earlier versions leave it out.
+/// The line about the hold of a user: its number, its end, the token and the note of a keeper, and
+/// the priority of a candidate. Empty if there is nothing to say. Earlier versions leave it out, or
+/// its last fields.
 [[nodiscard]] std::string line_of_hold(const lock_user& user);
 /// Adds what that line says, if it is one.
 void add_hold(const std::vector<std::string>& line, lock_user& to);
