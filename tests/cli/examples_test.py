@@ -20,7 +20,7 @@ class Examples(ProgramTest):
 
     def test_all_are_tested(self):
         fortran = {"example_counter_fortran"} & set(EXAMPLES)  # where there is a compiler
-        self.assertEqual(set(EXAMPLES), {"example_counter", "example_first", "example_levels", "example_loss",
+        self.assertEqual(set(EXAMPLES), {"example_counter", "example_election", "example_first", "example_levels", "example_loss",
                                          "example_named_mutex", "example_readers",
                                          "example_shared_table", "example_tuned"} | fortran)
 
@@ -35,6 +35,10 @@ class Examples(ProgramTest):
             with self.subTest(name):
                 self.assertRegex(self.output_of(name),
                                  r"^rank 1 read the table \d+ times, always whole\n$")
+
+    def test_election(self):
+        self.assertEqual(self.output_of("example_election"),
+                         "leader: first\nleader: second\nnobody leads\n")
 
     def test_loss(self):
         self.assertEqual(self.output_of("example_loss"), "stopped: the lock was lost\n")

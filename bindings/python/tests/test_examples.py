@@ -13,6 +13,7 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "examples" / "python"
     "name, prints",
     [
         ("first", "400\n"),
+        ("leader", "3 leaders, the work was done 1 time\n"),
         ("loss", "report: told\nreport: stopped\n"),
         ("repair", "found: half of a li\nholds: a whole line\n"),
         ("tasks", "[4, 4, 4, 4]\n"),
@@ -28,4 +29,4 @@ def test_example(name, prints):
 
 def test_all_are_run():
     with_mpi = {"ranks"}  # test_communicator.py
-    assert {p.stem for p in EXAMPLES.glob("*.py")} == {"first", "loss", "repair", "tasks"} | with_mpi
+    assert {p.stem for p in EXAMPLES.glob("*.py")} == {"first", "leader", "loss", "repair", "tasks"} | with_mpi
