@@ -149,12 +149,17 @@ class Round:
                        if code != 3 or "has been removed" in str(said)]
 
     @property
+    def locks(self):
+        """The operations on locks."""
+        return [each for each in self.operations if not isinstance(each, history.Sight)]
+
+    @property
     def acquires(self):
-        return sum(each.acquired is not None for each in self.operations)
+        return sum(each.acquired is not None for each in self.locks)
 
     @property
     def waited(self):
-        return max((waited for _, waited in checker.waits(self.operations, self.around)),
+        return max((waited for _, waited in checker.waits(self.locks, self.around)),
                    default=0) / history.SECOND
 
     def keep(self):

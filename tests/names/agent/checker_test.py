@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 from testbed import checker, history
-from testbed.history import COUNTER_BITS, SECOND, Operation
+from testbed.history import COUNTER_BITS, SECOND, Operation, Sight
 
 MS = 1_000_000
 
@@ -48,6 +48,22 @@ class CheckerTest(unittest.TestCase):
         found = self.found(*operations, **around)
         self.assertTrue(found, "nothing was found")
         self.assertTrue(all(what in each for each in found), found)
+
+    # ---- values ----
+
+    def test_values_that_are_read_and_seen(self):
+        first = writer(0, 1, published=2 * MS)
+        second = writer(10, 2, value=1, published=12 * MS)
+        of_first, of_second = first.token, second.token
+        self.right(first, second, reader(30, read_since=13 * MS, read=of_second),
+                   reader(40, read_since=1 * MS, read=of_second),  # it was there sooner
+                   Sight("h3.1", 9, 1, 0, 5 * MS, of_first), Sight("h3.1", 9, 2, 0, 15 * MS, of_second))
+        self.wrong("an old value", first, second, reader(30, read_since=13 * MS, read=of_first))
+        self.wrong("an old value", first, reader(30, read_since=3 * MS, read=0))
+        self.wrong("a value of nobody", first, reader(30, read_since=3 * MS, read=token(9, 9)))
+        self.wrong("values in another order", first, second,
+                   Sight("h3.1", 9, 1, 0, 5 * MS, of_second), Sight("h3.1", 9, 2, 0, 15 * MS, of_first))
+        self.wrong("a value of nobody", first, Sight("h3.1", 9, 1, 0, 5 * MS, token(9, 9)))
 
     # ---- exclusion ----
 

@@ -13,6 +13,10 @@
 //   leaving   before the release; of an exclusive holder what it read and wrote, when it saw last
 //             that it is valid, for how long from then on, and when it had written
 //   released; gave_up: the time was over; error: what was thrown
+// and about the value of the name, which is the token of the holder that has published it:
+//   read      before the acquire: since when, and the token that was read; 0: there was none
+//   published an exclusive holder's value is there
+//   seen      name and token, by a thread that waits for changes
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -34,6 +38,7 @@
 #include <vector>
 
 #include "lockflight/domain.hpp"
+#include "lockflight/named_control.hpp"
 
 namespace {
 
@@ -106,6 +111,37 @@ registers* map_registers(const char* path, int names) {
   return static_cast<registers*>(at);
 }
 
+constexpr lockflight::limit answers_within = lockflight::limit::of_ns(200'000'000);
+
+/// The token that a value has as its text. A value with another token was mixed of two.
+std::string text_of(const lockflight::published_value& value) {
+  if (value.token == 0) return "0";
+  if (value.bytes != std::to_string(value.token))
+    throw std::runtime_error("a value of two holders");
+  return value.bytes;
+}
+
+/// Waits for changes of the values of all names in turn.
+[[noreturn]] void observe(const lockflight::domain& in, const history& log, int names, int thread) {
+  std::vector<std::unique_ptr<named_lock>> locks;
+  for (int i = 0; i < names; ++i)
+    locks.push_back(std::make_unique<named_lock>(in, fmt::format("name{}", i)));
+  std::vector<lockflight::published_value> seen(locks.size());
+  for (std::uint64_t number = 0;;)
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+      try {
+        auto now = locks[i]->await_published(seen[i], lockflight::limit::of_ns(20'000'000));
+        if (now == seen[i]) continue;
+        seen[i] = std::move(now);
+        log.write(fmt::format(
+            "{{\"event\":\"seen\",\"t\":{},\"thread\":{},\"op\":{},\"name\":{},\"value\":{}}}\n",
+            now_ns(), thread, ++number, i, text_of(seen[i])));
+      } catch (const lockflight::domain_error&) {  // the agent does not run at this moment
+        std::this_thread::sleep_for(milliseconds(100));
+      }
+    }
+}
+
 class user {
  public:
   user(const lockflight::domain& in, const history& log, registers* all, int names, int thread,
@@ -140,10 +176,12 @@ class user {
     // Some threads never wait for long: a host that is cut off has clients that go on asking.
     const bool is_patient = thread_ % 2 == 0 && happens(80);
     const int limit_ms = is_patient ? -1 : happens(30) ? 0 : 1 + below(300);
+    std::unique_ptr<named_lock>& lock = locks_[static_cast<std::size_t>(name)];
+    const std::string read = lock && happens(15) ? read_value(*lock) : "";
     note("invoke", now_ns(),
          fmt::format(",\"name\":{},\"mode\":\"{}\",\"limit_ms\":{}", name,
                      shares ? "shared" : "exclusive", limit_ms));
-    std::unique_ptr<named_lock>& lock = locks_[static_cast<std::size_t>(name)];
+    if (!read.empty()) note("read", now_ns(), read);
     try {
       if (!lock) lock = std::make_unique<named_lock>(domain_, fmt::format("name{}", name));
       if (!acquire(*lock, shares, limit_ms)) return note("gave_up", now_ns());
@@ -175,6 +213,28 @@ class user {
     note("acquired", at,
          fmt::format(",\"token\":{},\"died\":{},\"valid\":{}", token, lock.owner_died(), valid));
     at_loss_.emplace(lock.loss(), [this, of = number_] { note_of(of, "told", now_ns()); });
+  }
+
+  // etcd may not answer, and a host that is cut off is refused.
+  static std::string read_value(named_lock& lock) {
+    const std::int64_t since = now_ns();
+    try {
+      const auto found = lockflight::named_control(lock).published(answers_within);
+      if (found) return fmt::format(",\"since\":{},\"value\":{}", since, text_of(*found));
+    } catch (const lockflight::domain_error&) {  // the agent does not run at this moment
+    }
+    return "";
+  }
+  void publish(named_lock& lock, std::uint64_t token) {
+    try {
+      if (lockflight::named_control(lock).publish(std::to_string(token),
+                                                  lockflight::lasts::with_name, answers_within))
+        note("published", now_ns());
+    } catch (const lockflight::domain_error& e) {
+      using enum lockflight::domain_error::reason;
+      if (e.why != not_held && e.why != system)
+        throw;  // it is lost, or a later holder has published
+    }
   }
 
   // Most sections are short. A few are as long as a hiccup of the network.
@@ -209,6 +269,7 @@ class user {
       wrote = fmt::format(",\"wrote\":{},\"fenced\":{}", now_ns(),
                           accepts ? std::to_string(*fenced) : "null");
     }
+    if (happens(15)) publish(*lock, token);
     const bool marks = lock->owner_died() && happens(70);
     if (marks) lock->mark_consistent();
     const bool abandons = happens(1);
@@ -256,5 +317,6 @@ int main(int argc, char** argv) {
   for (int i = 0; i < threads; ++i)
     running.emplace_back(
         [&, i] { user(domain, log, all, names, i, seed * 64 + static_cast<unsigned>(i)).run(); });
+  running.emplace_back([&] { observe(domain, log, names, threads); });
   for (std::thread& each : running) each.join();
 }

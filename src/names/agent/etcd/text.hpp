@@ -14,7 +14,8 @@
 //   evicted/ID   {"version":1}
 //   cluster      {"version":1,"id":"ID","recoveries":N}
 //   secret       {"version":1,"key":"64 hexadecimal digits"}
-//   note/NAME    anything
+//   note/NAME    anything: `ttl` has milliseconds, `done/LOCK` "UNTIL TOKEN", and `value/LOCK` what
+//                names/agent/process/notes.cpp says
 //
 // A later version may add fields and keys, which this one ignores. If it changes what a field means
 // it writes another `version`, which this one refuses.

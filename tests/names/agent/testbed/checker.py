@@ -6,7 +6,7 @@ import bisect
 import collections
 import dataclasses
 
-from .history import FOREVER, SECOND
+from .history import FOREVER, SECOND, Sight
 
 # A client that is not the only one on its processor acts a little later than it could.
 SLACK = SECOND
@@ -26,6 +26,8 @@ class Surroundings:
 
 
 def check(operations, around):
+    sights = [each for each in operations if isinstance(each, Sight)]
+    operations = [each for each in operations if not isinstance(each, Sight)]
     by_name = collections.defaultdict(list)
     for each in operations:
         by_name[each.name].append(each)
@@ -39,6 +41,8 @@ def check(operations, around):
         found += fenced_register(writers)
         found += plain_register(writers)
         found += deaths(of_name, writers, around)
+        found += values(of_name)
+    found += values_seen(sights, by_name)
     if not around.judges_times:
         return found
     for of_name in by_name.values():
@@ -119,6 +123,41 @@ def plain_register(writers):
 # ---- deaths ----
 
 DIED, CLEAN, UNKNOWN = "died", "clean", "unknown"
+
+
+def values(of_name):
+    """A value that was there before somebody asked is not older than what was read."""
+    found = []
+    tokens_of_name = {each.token for each in of_name if each.token}
+    published = sorted((each.published, each.token) for each in of_name if each.published is not None)
+    times = [at for at, _ in published]
+    greatest = []
+    for _, token in published:
+        greatest.append(max(token, greatest[-1] if greatest else 0))
+    for each in of_name:
+        if each.read_since is None:
+            continue
+        before = bisect.bisect_left(times, each.read_since)
+        if before and greatest[before - 1] > each.read:
+            found.append(f"an old value: {each} read that of token {each.read} at {each.read_since}, "
+                         f"when that of {greatest[before - 1]} was there")
+        if each.read and each.read not in tokens_of_name:
+            found.append(f"a value of nobody: {each} read that of token {each.read}")
+    return found
+
+
+def values_seen(sights, by_name):
+    """A thread that waits for changes sees the values in the order of their tokens."""
+    found = []
+    last = {}
+    for each in sorted(sights, key=lambda each: (each.client, each.thread, each.number)):
+        key = each.client, each.thread, each.name
+        if each.token < last.get(key, 0):
+            found.append(f"values in another order: {each} after that of token {last[key]}")
+        last[key] = max(each.token, last.get(key, 0))
+        if each.token and all(each.token != one.token for one in by_name[each.name]):
+            found.append(f"a value of nobody: {each}")
+    return found
 
 
 def left(writer):

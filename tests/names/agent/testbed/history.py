@@ -9,6 +9,17 @@ COUNTER_BITS = 42
 
 
 @dataclasses.dataclass(slots=True)
+class Sight:
+    """A value that a thread has seen which waits for changes."""
+    client: str
+    thread: int
+    number: int
+    name: int
+    at: int
+    token: int  # of the holder that has published it; 0: there is none
+
+
+@dataclasses.dataclass(slots=True)
 class Operation:
     """An acquire, and the section after it. None: it did not come to that."""
     client: str
@@ -34,6 +45,9 @@ class Operation:
     marks: bool = False               # it has put things right
     abandons: bool = False            # it goes without a release, as if it had died
     released: int | None = None
+    read_since: int | None = None     # when it asked for the value before the acquire
+    read: int = 0                     # the token of that value; 0: there was none
+    published: int | None = None      # when its value was there
     killed: int = FOREVER             # when its client was
 
     def __str__(self):
@@ -65,7 +79,7 @@ class Operation:
 
 
 def read(path, killed=FOREVER):
-    """The operations of one client. Its last line may not be whole."""
+    """The operations of one client, and what it has seen of values. Its last line may not be whole."""
     operations = {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -84,8 +98,15 @@ def add(event, client, killed, operations):
             client, *key, name=event["name"], shares=event["mode"] == "shared", invoked=at,
             limit=None if limit < 0 else limit * 1_000_000, killed=killed)
         return
+    if what == "seen":
+        operations[key] = Sight(client, *key, event["name"], at, event["value"])
+        return
     of = operations[key]
-    if what == "acquired":
+    if what == "read":
+        of.read_since, of.read = event["since"], event["value"]
+    elif what == "published":
+        of.published = at
+    elif what == "acquired":
         of.acquired, of.token, of.died, of.valid = at, event["token"], event["died"], event["valid"]
     elif what == "told":
         of.told = at
