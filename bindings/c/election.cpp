@@ -79,6 +79,7 @@ int lockflight_election_set_priority(lockflight_election* election, int priority
 
 int lockflight_election_campaign(lockflight_election* election, uint64_t nanoseconds) {
   return capi::guarded_domain([&] {
+    if (capi::live(election).it.role().is_lost()) election->losses.end_hold();
     const bool leads = capi::live(election).it.campaign(lockflight::limit::of_ns(nanoseconds));
     return leads ? LOCKFLIGHT_OK : LOCKFLIGHT_BUSY;
   });

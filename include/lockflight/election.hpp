@@ -54,21 +54,24 @@ class precedence {
   explicit precedence(int priority);
 
   [[nodiscard]] int priority() const { return priority_; }
-  /// Called when the candidate begins to wait for the role. While it waits, the handle shows its
-  /// priority (named_control::set_priority()).
-  void begin() { makes_way_since_.reset(); }
-  /// For the holder of the role: true if it is to make way. In a cluster's domain this is a read of
-  /// etcd, and if the candidate is not the only one, a question to the other hosts.
-  [[nodiscard]] bool makes_way(const domain& in, const named_handle& role,
-                               std::string_view own_value);
+  /// For the holder of the role: true if it is to make way. While it does, it goes on showing its
+  /// priority (named_control::set_priority()). In a cluster's domain this is a read of etcd, and a
+  /// question to the other hosts; if they do not answer within that limit, and at most a second,
+  /// nobody is preferred.
+  [[nodiscard]] bool makes_way(const domain& in, named_handle& role, std::string_view own_value,
+                               limit patience);
 
  private:
-  [[nodiscard]] bool is_preferred_to(const named_handle& role, std::string_view own_value);
+  using clock = std::chrono::steady_clock;
+
+  /// Nothing if the last leader has preferred nobody.
+  [[nodiscard]] std::optional<published_value> preference_of(named_handle& role, limit patience);
   [[nodiscard]] bool is_behind(const domain& in, const named_handle& role) const;
 
   int priority_;
   published_value preference_;  // the last one that was seen
-  std::optional<std::chrono::steady_clock::time_point> makes_way_since_;
+  clock::time_point preferred_since_;
+  std::optional<clock::time_point> behind_since_, last_behind_;
 };
 }  // namespace detail
 
@@ -98,7 +101,9 @@ class election {
   /// lost ends as by a death.
   void step_down();
   /// The same in favour of the candidate with that value. The others make way for it, for two
-  /// seconds at most, so that somebody leads also if there is no such candidate.
+  /// seconds at most after each has seen it, so that somebody leads also if there is no such
+  /// candidate. A preference comes before priorities. The term ends also if this throws because the
+  /// preference could not be published.
   void step_down_for(std::string_view value);
   /// Changes the leader's value, which later terms have, too. Throws domain_error (not_held).
   void publish(std::string value);
@@ -127,6 +132,9 @@ class election {
   [[nodiscard]] named_handle& observer() { return observer_; }
 
  private:
+  [[nodiscard]] bool begins_to_lead(limit patience);
+  void end_term(const std::optional<std::string_view>& preferred);
+
   domain in_;
   named_handle role_;
   named_handle observer_;

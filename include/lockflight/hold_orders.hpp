@@ -27,7 +27,8 @@ struct hold_order {
   kind what = kind::ends;
   std::string name = "";    ///< of a lock or a semaphore, of which all units are meant
   std::uint64_t token = 0;  ///< for `releases`
-  /// For `kills`: the holds that are meant, by lock_user::hold. A hold of another number is left.
+  /// The holds that are meant, by lock_user::hold; a hold of another number is left. Without any,
+  /// `kills` is about none, and the other orders are about all.
   std::vector<std::uint64_t> holds = {};
   std::string by = "";  ///< who gives the order, for the logs of the agents
 };

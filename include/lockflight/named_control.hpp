@@ -50,6 +50,7 @@ class named_control {
   void set_priority(int priority);
   /// named_handle::publish() and published() in the same way.
   [[nodiscard]] bool publish(std::string_view bytes, lasts until, limit patience);
+  [[nodiscard]] bool withdraw(limit patience);
   [[nodiscard]] std::optional<published_value> published(limit patience);
   /// For a message: the reason for which these calls, or the first acquire of a semaphore on a host
   /// of a cluster, wait or have waited in vain, such as "etcd has not answered yet". Empty if

@@ -96,7 +96,11 @@ int run_break(const arguments& given, console& out) {
   for (const lock_user& each : holders) out.line(held_text(each));
   if (asks && !is_confirmed(out, name, grace)) return 1;
   out.finish();
-  const auto told = lock.order({.what = hold_order::kind::ends});
+  // The holds that were shown: one that began meanwhile is left alone.
+  hold_order ends{.what = hold_order::kind::ends};
+  std::ranges::transform(holders, std::back_inserter(ends.holds), &lock_user::hold);
+  std::erase(ends.holds, 0U);
+  const auto told = lock.order(ends);
   if (std::ranges::find(told, result::told, &ordered_hold::how) == told.end())
     out.line(fmt::format("{} was released meanwhile", in_quotes(name)));
   const auto left = lock.await_end(

@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -203,7 +204,7 @@ std::optional<outcome> guarded_run::acquire_once() {
 bool guarded_run::makes_way() {
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 20'000'000};
   if (!precedence_) return false;
-  if (!precedence_->makes_way(*in_, *held_, what_.value.value_or(""))) {
+  if (!precedence_->makes_way(*in_, *held_, what_.value.value_or(""), left_.now())) {
     named_control(*held_).set_priority(0);  // it leads
     return false;
   }
@@ -324,7 +325,8 @@ void guarded_run::take_note_back() {
 // ---- results ----
 
 /// The outcome if others have done the work; else `has_lock`. With --follow it is that of a run
-/// that has ended since this one came, or has done the work of the period.
+/// that has ended since this one came, or has done the work of the period. A period that is noted,
+/// and whose COMMAND has not ended, is waited for.
 outcome guarded_run::look_at_others() {
   const outcome how = read_note();
   if (!what_.follows || (how != outcome::has_lock && how != outcome::done)) return how;
@@ -333,7 +335,9 @@ outcome guarded_run::look_at_others() {
   auto last = result_in(*published);
   const std::uint64_t token = last ? last->token : 0;
   if (!std::exchange(has_seen_, true)) seen_token_ = token;
-  if (!last || (token == seen_token_ && how != outcome::done)) return how;
+  const bool is_news = last && token != seen_token_;
+  const bool is_of_period = how == outcome::done && last && note_->is_of_noted_period(last->began);
+  if (!is_news && !is_of_period) return held_->is_held() ? how : outcome::has_lock;
   followed_ = std::move(last);
   return outcome::followed;
 }
@@ -356,17 +360,20 @@ void guarded_run::keep_result(const ending& its) {
   own_.ended = seconds_of_wall_clock();
   constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
   named_control(*held_).interrupt_with(nullptr);
-  try {
-    const bool is_noted = !what_.notes_success || its.code != 0 ||
-                          note_->write_after_success(*held_, etcd_answers_within);
-    if (!is_noted)
-      say(locks_text() + ": COMMAND has succeeded, but its period may not count as done: " +
-          named_control(*held_).missing_answer());
-    if (!publish_result(*held_, own_, etcd_answers_within))
-      say(locks_text() + ": the result is not kept: " + named_control(*held_).missing_answer());
-  } catch (const domain_error& e) {  // a later holder has noted another one, or the file is full
-    say(locks_text() + ": the result is not kept: " + e.what());
-  }
+  const auto say_unless_done = [&](const std::string& what, const std::function<bool()>& is_done) {
+    try {
+      if (!is_done())
+        say(locks_text() + ": " + what + ": " + named_control(*held_).missing_answer());
+    } catch (const domain_error& e) {  // a later holder has noted another one, or the file is full
+      say(locks_text() + ": " + what + ": " + e.what());
+    }
+  };
+  // The result comes first: a follower that finds the period done finds its result, too.
+  say_unless_done("the result is not kept",
+                  [&] { return publish_result(*held_, own_, etcd_answers_within); });
+  if (what_.notes_success && its.code == 0)
+    say_unless_done("COMMAND has succeeded, but its period may not count as done",
+                    [&] { return note_->write_after_success(*held_, etcd_answers_within); });
 }
 
 /// With --retries: false if a signal, or the loss of the lock, ends the pause. Signals are blocked.
@@ -376,7 +383,9 @@ bool guarded_run::waits_to_retry(std::chrono::nanoseconds pause, const deadline_
   events_.command_runs_again(pause);
   for (std::uint64_t now = now_ns(); now < until; now = now_ns()) {
     if (signals_.pending() != 0) return false;
-    if (watch != nullptr && held_->valid_for() <= grace()) return false;
+    if (held_->is_lost()) return false;
+    const bool has_deadline = in_->is_of_cluster() && watch != nullptr;
+    if (has_deadline && named_control(*held_).alone_for() <= grace()) return false;
     const timespec at_most{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(until - now, slice))};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &at_most, nullptr);
   }
@@ -497,10 +506,17 @@ void guarded_run::extend_to(pid_t process) {
 /// A leader whose value nobody can read still leads, so COMMAND begins all the same.
 void guarded_run::publish_value() {
   constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
-  if (!what_.value) return;
+  if (!what_.leads) return;
   named_control control(*held_);
-  if (!control.publish(*what_.value, lasts::with_hold, etcd_answers_within))
-    say(locks_text() + ": its value is not published: " + control.missing_answer());
+  try {
+    // A leader without a value ends the preference of the one before.
+    const bool is_done = what_.value
+                             ? control.publish(*what_.value, lasts::with_hold, etcd_answers_within)
+                             : control.withdraw(etcd_answers_within);
+    if (!is_done) say(locks_text() + ": its value is not published: " + control.missing_answer());
+  } catch (const domain_error& e) {  // the domain has no room, or the lock is lost
+    say(locks_text() + ": its value is not published: " + e.what());
+  }
 }
 
 /// Observers learn at once that nobody leads. Without an answer of etcd the agent withdraws the
@@ -526,11 +542,14 @@ ending guarded_run::attend_command(deadline_watch* watch) {
     events_.command_has_ended(its);
     const bool has_failed = its.ran && its.code != 0 && its.first_to_run == 0;
     const bool is_lost = watch != nullptr && (watch->has_acted() || held_->is_lost());
-    if (!has_failed || is_lost || tries == what_.retries || !waits_to_retry(pause, watch)) {
-      keep_result(its);
-      return its;
+    const bool is_last = !has_failed || is_lost || tries == what_.retries;
+    if (!is_last && waits_to_retry(pause, watch)) {
+      pause = std::min(2 * pause, longest_backoff);
+      continue;
     }
-    pause = std::min(2 * pause, longest_backoff);
+    // A run that a signal ends before its last try has not done its work.
+    if (is_last || signals_.pending() == 0) keep_result(its);
+    return its;
   }
 }
 

@@ -50,9 +50,9 @@ void watch(election& of, leader_printer& printer, limit patience) {
       patience.is_for_ever() ? UINT64_MAX : now_ns() + patience.nanoseconds();
   leader last = of.leader_now();
   printer.print(last, in_one_line);
-  while (now_ns() < until_ns) {
-    const leader next = of.await_change(
-        last, patience.is_for_ever() ? patience : limit::of_ns(until_ns - now_ns()));
+  for (std::uint64_t now = now_ns(); now < until_ns; now = now_ns()) {
+    const leader next =
+        of.await_change(last, patience.is_for_ever() ? patience : limit::of_ns(until_ns - now));
     if (next == last) continue;
     printer.print(next, in_one_line);
     last = next;

@@ -32,7 +32,10 @@ std::optional<run_result> result_in(const published_value& published) {
   if (published.token == 0) return std::nullopt;
   const json value = json::parse(published.bytes, nullptr, false);
   if (!value.is_object() || field(value, version_field, 0) != version) return std::nullopt;
-  return run_result{.code = field(value, "code", 0),
+  constexpr int largest_code = 255;
+  const int code = field(value, "code", -1);
+  if (code < 0 || code > largest_code) return std::nullopt;
+  return run_result{.code = code,
                     .began = field(value, "began", wall_seconds{0}),
                     .ended = field(value, "ended", wall_seconds{0}),
                     .host = field(value, "host", std::string()),

@@ -130,6 +130,31 @@ class Follow(WorkTest):
         self.assertEqual((code, out), (5, ""))
         self.assertRegex(err, "sh ended with 5 at .* on .*, so COMMAND is not run")
 
+    def test_work_of_this_period_that_goes_on_is_waited_for(self):
+        """Its period is noted, and the last result is that of an earlier period."""
+        self.assertEqual(self.run_in("sh", "-c", "exit 7", options=FOLLOW)[0], 7)
+        go = pathlib.Path(self.folder, "go")
+        self.hold(f"while ! test -e {go}; do sleep 0.05; done; exit 9", options=EVERY)
+        runs = self.followers(2, [*EVERY, *FOLLOW])
+        go.touch()
+        self.assertEqual(self.ends_of(runs), [(9, b"")] * 2)
+        self.assertEqual(self.run_in("true", options=[*EVERY, *FOLLOW])[0], 9)
+
+    def test_one_works_if_the_other_is_ended_between_its_tries(self):
+        worker, _ = self.hold("exit 6", options=[*FOLLOW, "--retries", "5", "--backoff", "1h"])
+        runs = self.followers(1)
+        time.sleep(0.3)
+        worker.terminate()
+        worker.wait(timeout=10)
+        self.assertEqual(self.ends_of(runs), [(0, b"ran\n")])
+
+    def test_a_result_that_is_forgotten_while_they_wait(self):
+        self.assertEqual(self.run_in("true", options=FOLLOW)[0], 0)
+        leader, _ = self.hold(options=["--leader"])  # which withdraws the value
+        runs = self.followers(2)
+        self.end(leader)
+        self.assertEqual(self.ends_of(runs), [(0, b""), (0, b"ran\n")])
+
     def test_it_has_a_limit(self):
         self.hold(options=FOLLOW)
         self.assertEqual(self.run_in("true", options=[*FOLLOW, "--timeout", "0.1"])[0], 1)

@@ -229,9 +229,7 @@ void add_handle(nb::module_& to) {
   nb::class_<cancellation>(to, "Cancellation")
       .def(nb::init<>())
       .def("cancel", &cancellation::cancel);
-  nb::class_<lockflight::detail::precedence>(to, "Precedence")
-      .def(nb::init<int>())
-      .def("begin", &lockflight::detail::precedence::begin);
+  nb::class_<lockflight::detail::precedence>(to, "Precedence").def(nb::init<int>());
   nb::class_<handle_object>(to, "Handle", nb::type_slots(slots))
       .def("__init__",
            [](handle_object* self, const domain& in, const std::string& name,
@@ -270,7 +268,8 @@ void add_handle(nb::module_& to) {
       .def("_published", &published)
       .def("_await_published", &await_published, nb::arg(), nb::arg().none())
       .def("_await_published_unless", &await_published_unless)
-      .def("_makes_way", &makes_way)
+      .def("_makes_way", &makes_way, nb::arg(), nb::arg(), nb::arg().none())
+      .def("_hide_priority", &hide_priority)
       .def("_done_until", &done_until)
       .def("_set_done_until", &set_done_until)
       .def_prop_ro("held", &handle_object::held, "Whether this thread holds the lock.")

@@ -20,6 +20,12 @@ auto with_handle(const handle_object& of, What what) {
   return what(mine);
 }
 
+/// Seconds, or None: for ever.
+limit limit_of(const nb::object& seconds) {
+  if (seconds.is_none()) return limit::for_ever();
+  return limit::of_ns(static_cast<std::uint64_t>(std::ceil(nb::cast<double>(seconds) * 1e9)));
+}
+
 std::string_view text_of(const nb::bytes& value) { return {value.c_str(), value.size()}; }
 
 nb::tuple shown(const published_value& value) {
@@ -51,10 +57,7 @@ nb::tuple published(const handle_object& of) {
 
 nb::tuple await_published(const handle_object& of, const nb::tuple& seen,
                           const nb::object& seconds) {
-  const limit patience =
-      seconds.is_none()
-          ? limit::for_ever()
-          : limit::of_ns(static_cast<std::uint64_t>(std::ceil(nb::cast<double>(seconds) * 1e9)));
+  const limit patience = limit_of(seconds);
   const published_value before = value_from(seen);
   return shown(
       with_handle(of, [&](named_handle& mine) { return mine.await_published(before, patience); }));
@@ -72,13 +75,17 @@ nb::object await_published_unless(const handle_object& of, cancellation& by,
 }
 
 bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candidate,
-               const nb::bytes& own_value) {
+               const nb::bytes& own_value, const nb::object& seconds) {
   const domain& in = of.parts().front().of->in;
+  const limit patience = limit_of(seconds);
   return with_handle(of, [&](named_handle& mine) {
-    const bool makes = of_candidate.makes_way(in, mine, text_of(own_value));
-    if (!makes) named_control(mine).set_priority(0);  // it leads
-    return makes;
+    return of_candidate.makes_way(in, mine, text_of(own_value), patience);
   });
+}
+
+void hide_priority(const handle_object& of) {
+  if (of.parts().front().of->priority == 0) return;
+  with_handle(of, [](named_handle& mine) { named_control(mine).set_priority(0); });
 }
 
 std::uint64_t done_until(const handle_object& of) {

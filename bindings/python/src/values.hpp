@@ -23,9 +23,11 @@ void withdraw(const handle_object& of);
 /// it.
 [[nodiscard]] nanobind::object await_published_unless(const handle_object& of, cancellation& by,
                                                       const nanobind::tuple& seen);
-/// For a candidate that has got the role.
+/// For a candidate that has got the role. While it makes way, its priority is shown on.
 [[nodiscard]] bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candidate,
-                             const nanobind::bytes& own_value);
+                             const nanobind::bytes& own_value, const nanobind::object& seconds);
+/// For a candidate that waits no more.
+void hide_priority(const handle_object& of);
 [[nodiscard]] std::uint64_t done_until(const handle_object& of);
 void set_done_until(const handle_object& of, std::uint64_t seconds);
 

@@ -126,6 +126,18 @@ def test_a_priority_comes_before_a_lesser_one(domain):
     assert order == [3, 2, 1, 0]
 
 
+def test_an_absent_candidate_is_preferred_for_two_seconds_in_all(domain):
+    first = Election("a", domain, value="first")
+    assert first.campaign()
+    first.step_down(to="nobody")
+    other = Election("a", domain, value="other", priority=3)
+    end = time.monotonic() + 20
+    while not other.campaign(timeout=0.1):
+        assert time.monotonic() < end
+        assert not first._role.users()  # its priority is not shown any more
+    other.step_down()
+
+
 def test_terms_follow_each_other(domain):
     election = Election("a", domain, value="x")
     seen = []
@@ -213,9 +225,10 @@ def test_bad_arguments(domain, arguments, error, text):
 
 
 def test_a_value_that_is_too_long(domain):
-    election = Election("a", domain, value="x" * 65_001)
-    with pytest.raises(ValueError, match="at most 65000"):
-        election.campaign()
-    with Election("a", domain, value="y"):
+    with pytest.raises(ValueError, match="value of 65001 bytes .accepted: a text of at most 65000"):
+        Election("a", domain, value="x" * 65_001)
+    with pytest.raises(ValueError, match="value '.ud800'"):
+        Election("a", domain, value="\ud800")
+    with Election("a", domain, value="y" * 65_000):
         with pytest.raises(TypeError):
             Election("a", domain).campaign(timeout="x")

@@ -4,9 +4,10 @@
 //
 // Each record of a participant has a word with the moment, the reason, and 24 bits that name the
 // hold. The name is made of the participant's incarnation and the moment since when the record
-// holds, which no two holds of a participant share. So nobody has to clear the word:
+// holds, which no two holds of a participant share:
 //
-// - The word of an earlier hold says nothing about the present one.
+// - The word of an earlier hold says nothing about the present one. The participant clears it when
+//   the record holds anew, as the 24 bits of two holds may be the same by chance.
 // - (!) An order may be written late, when the hold that it is for is over. It then names that
 //   hold, and does not reach the next one of the same record.
 // - The moment of a hold only comes nearer: a holder cannot take back an order.

@@ -153,6 +153,10 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// nanoseconds and is some milliseconds late. Returns its time. The moment that is noted is later
   /// than that of each earlier hold of this participant, so that it names the hold (hold_end.hpp).
   std::uint64_t note_hold(int record) {
+    // The end of an earlier hold: its name has 24 bits, and would be that of a later hold once in a
+    // long time. Relaxed: nobody can name the hold that begins here before its moment is stored.
+    if (ours_.ends[record].load(std::memory_order_relaxed) != 0) [[unlikely]]
+      ours_.ends[record].store(0, std::memory_order_relaxed);
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +

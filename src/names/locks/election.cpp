@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 
 /// A candidate makes way for others for so long.
 constexpr milliseconds makes_way_for{2'000};
+/// After that time without a campaign, a candidate has not made way yet.
+constexpr std::chrono::minutes forgets_after{1};
 /// A host that does not answer by then has no candidate that counts.
 constexpr milliseconds hosts_answer_within_campaign{200};
 /// A candidate that makes way asks again after that time.
@@ -61,21 +63,35 @@ detail::precedence::precedence(int priority) : priority_(priority) {
                                                           std::to_string(most_priority) + ")");
 }
 
-bool detail::precedence::makes_way(const domain& in, const named_handle& role,
-                                   std::string_view own_value) {
-  if (!is_preferred_to(role, own_value) && !is_behind(in, role)) return false;
+bool detail::precedence::makes_way(const domain& in, named_handle& role, std::string_view own_value,
+                                   limit patience) {
+  const auto preferred = preference_of(role, patience);
   const auto now = clock::now();
-  if (!makes_way_since_) makes_way_since_ = now;
-  return now - *makes_way_since_ < makes_way_for;
+  if (preferred && preferred->bytes == own_value) return false;
+  if (preferred && now - preferred_since_ < makes_way_for) return true;
+  if (!is_behind(in, role)) {
+    behind_since_.reset();
+    return false;
+  }
+  // A candidate that has not campaigned for long begins anew.
+  if (!behind_since_ || now - *last_behind_ > forgets_after) behind_since_ = now;
+  last_behind_ = now;
+  return now - *behind_since_ < makes_way_for;
 }
 
-/// True if the last leader has preferred another candidate. A new preference counts for its full
-/// time.
-bool detail::precedence::is_preferred_to(const named_handle& role, std::string_view own_value) {
-  const published_value last = role.published();
-  if (last.token == 0 || last.until != lasts::with_name || last.bytes == own_value) return false;
-  if (last != std::exchange(preference_, last)) makes_way_since_.reset();
-  return true;
+std::optional<published_value> detail::precedence::preference_of(named_handle& role,
+                                                                 limit patience) {
+  constexpr std::uint64_t etcd_answers_within_ns = 1'000'000'000;
+  const limit at_most = limit::of_ns(std::min(patience.nanoseconds(), etcd_answers_within_ns));
+  std::optional<published_value> last;
+  try {
+    last = named_control(role).published(at_most);
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::system) throw;  // without an answer nobody is preferred
+  }
+  if (!last || last->token == 0 || last->until != lasts::with_name) return std::nullopt;
+  if (*last != std::exchange(preference_, *last)) preferred_since_ = clock::now();
+  return last;
 }
 
 /// True if a candidate of greater priority waits. One that is stopped is not waited for.
@@ -104,44 +120,53 @@ bool election::campaign(limit patience) {
     return limit::of_ns(std::max<std::uint64_t>(1, until_ns - std::min(until_ns, now_ns())));
   };
   if (role_.is_held() && !is_leader()) step_down();
-  precedence_.begin();
   const shown_priority shown(role_, precedence_.priority());
   for (;;) {
     if (!role_.acquire(mode::exclusive, left())) return false;
-    if (!precedence_.makes_way(in_, role_, value_)) break;
+    try {
+      if (!precedence_.makes_way(in_, role_, value_, left())) return begins_to_lead(left());
+    } catch (...) {  // a candidate that does not lead leaves the role to others
+      if (role_.is_held()) role_.release();
+      throw;
+    }
     role_.release();
     if (patience.is_attempt() || now_ns() >= until_ns) return false;
     std::this_thread::sleep_for(asks_again_after);
   }
-  try {
-    named_control control(role_);
-    if (control.publish(value_, lasts::with_hold, left())) return true;
-    const std::string why = control.missing_answer();
-    role_.release();
-    if (patience.is_for_ever()) no_answer(name(), why);
-    return false;
-  } catch (...) {
-    if (role_.is_held()) role_.release();
-    throw;
-  }
 }
 
-void election::step_down() {
+/// For the holder of the role: publishes the value. False, and the role is free, if etcd did not
+/// answer in time.
+bool election::begins_to_lead(limit patience) {
+  named_control control(role_);
+  if (control.publish(value_, lasts::with_hold, patience)) return true;
+  if (patience.is_for_ever()) no_answer(name(), control.missing_answer());
+  role_.release();
+  return false;
+}
+
+void election::step_down() { end_term(std::nullopt); }
+void election::step_down_for(std::string_view value) { end_term(value); }
+
+/// Ends the term, whatever happens. Without an answer of etcd the agent withdraws the value, once
+/// the hold has ended; a preference that could not be published is reported then.
+void election::end_term(const std::optional<std::string_view>& preferred) {
+  std::exception_ptr failed;
   try {
-    if (is_leader()) role_.withdraw();
+    if (is_leader() && preferred)
+      role_.publish(*preferred, lasts::with_name);
+    else if (is_leader())
+      role_.withdraw();
   } catch (const domain_error& e) {
-    // Without an answer of etcd the agent withdraws the value, once the hold has ended.
-    if (e.why != domain_error::reason::system) throw;
+    const bool is_no_matter = e.why == domain_error::reason::not_held ||  // it was lost meanwhile
+                              (!preferred && e.why == domain_error::reason::system);
+    if (!is_no_matter) failed = std::current_exception();
   }
   try {
     role_.release(if_lost::throws);
   } catch (const lost_error&) {  // the caller asks for the end of the term
   }
-}
-
-void election::step_down_for(std::string_view value) {
-  role_.publish(value, lasts::with_name);
-  role_.release();
+  if (failed) std::rethrow_exception(failed);
 }
 
 void election::publish(std::string value) {

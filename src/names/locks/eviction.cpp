@@ -69,7 +69,7 @@ const char* forget_parts(attachment& by, std::string_view name, const found_lock
   if (is_semaphore(*what.kind)) return forget_units(by, name, what, on_request, how_long);
   if (what.kind == &value_kind()) return nullptr;
   const auto value = find_value(by.file(), name);
-  return value ? forget(by, name_of_value(name), *value, on_request, how_long) : nullptr;
+  return value ? forget(by, name_of_value(name), *value, true, how_long) : nullptr;
 }
 
 /// True if the name is that of the value of a lock that there is: the value goes with its lock.
@@ -150,7 +150,12 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
       why_not = forget_parts(by, name, what, on_request, how_long);
       if (why_not == nullptr) {
         const directory_lock hold(by, how_long);
-        if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";
+        // (!) The lock of a value may have been made since the caller looked, and its holder may be
+        // about to write the value.
+        if (!on_request && is_kept_value(by.file(), name))
+          why_not = "it is the value of a lock";
+        else if (!take_out(by.file(), name, what))
+          why_not = "the name has another lock by now";
       }
     }
   } catch (...) {

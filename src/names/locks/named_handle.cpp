@@ -166,6 +166,9 @@ void named_control::set_priority(int priority) { of_.live().set_priority(priorit
 bool named_control::publish(std::string_view bytes, lasts until, limit patience) {
   return of_.live().publish(bytes, until, patience);
 }
+bool named_control::withdraw(limit patience) {
+  return of_.live().publish(std::nullopt, lasts::with_name, patience);
+}
 std::optional<published_value> named_control::published(limit patience) {
   return of_.live().published(patience);
 }

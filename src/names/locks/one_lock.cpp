@@ -213,6 +213,8 @@ bool one_lock::start(const time_limit& how_long) {
   made->lock = lock_at(*me_, made->found);
   if (file_->is_of_cluster()) made->across.emplace(*file_, made->found.line, name());
   at_ = made;
+  if (priority_ != 0) [[unlikely]]
+    show_priority();
   return true;
 }
 
@@ -372,15 +374,20 @@ void one_lock::keep(std::uint64_t token, const std::string& note) {
   keep_by(own_page(), token, note);
 }
 
-// Shown to others from now on, so the thread needs its slot and the lock.
+// Shown at once if the thread has its slot and the lock, else as soon as an acquire has them.
 void one_lock::set_priority(int priority) {
-  if (priority == 0 && (!me_ || !me_->is_ours())) return;
-  if (priority != 0 && !is_ready() && !start({})) return;
+  priority_ = priority;
+  if (!me_ || !me_->is_ours()) return;
+  if (priority != 0 && is_usable()) show_priority();
+  if (priority == 0) own_page().priority.store(0, std::memory_order_relaxed);
+}
+
+void one_lock::show_priority() {
   domain_slot_page& ours = own_page();
-  if (at_) ours.candidate_for.store(at_->found.line, std::memory_order_relaxed);
+  ours.candidate_for.store(at_->found.line, std::memory_order_relaxed);
   const std::uint64_t incarnation = ours.life_now().incarnation;
   // Release: the line is there before the priority.
-  ours.priority.store(incarnation << 32 | static_cast<std::uint32_t>(priority),
+  ours.priority.store(incarnation << 32 | static_cast<std::uint32_t>(priority_),
                       std::memory_order_release);
 }
 

@@ -144,6 +144,7 @@ class one_lock final : public handle {
   [[nodiscard]] bool take_across(mode as, limit patience);
   [[nodiscard]] bool acquire_slowly(mode as, limit patience);
   [[nodiscard]] bool start(const time_limit& how_long);
+  void show_priority();
   [[nodiscard]] bool move_to_present_domain(const time_limit& how_long);
   void forget_lock();
   void use(std::shared_ptr<attachment> made);
@@ -191,6 +192,7 @@ class one_lock final : public handle {
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // when to look if the domain still has its name
   bool is_stale_ = false;           // the domain has lost its name
+  int priority_ = 0;                // of a candidate that waits
   bool has_finished_ = false;       // our thread's page says so
   bool guards_nothing_ = false;     // until it is extended
   bool guards_nothing_meanwhile_ = false;

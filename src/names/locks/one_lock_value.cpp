@@ -39,9 +39,14 @@ bool one_lock::publish(const std::optional<std::string_view>& bytes, lasts until
   const time_limit how_long = limit_of_note(patience);
   if (file_->is_of_cluster()) return notes().publish(made, !bytes, how_long);
   if (!bytes && !find_value(*file_, name())) return true;
-  const found_lock block = room_for_value(*me_, name(), made.bytes.size(), how_long);
   if (!bytes) made = {};
-  value_words(*file_, block).write(made);
+  try {
+    value_words(*file_, room_for_value(*me_, name(), made.bytes.size(), how_long)).write(made);
+  } catch (const directory_is_busy&) {
+    throw domain_error(
+        domain_error::reason::system,
+        "lock " + shown(name()) + ": another process changes the directory and does not go on");
+  }
   return true;
 }
 

@@ -166,6 +166,12 @@ void value_words::write(const stored_value& what) const {
   file_.bell_of_line(first_ / rma::line_words).ring_after_rmw();
 }
 
+void value_words::wake() const {
+  // The readers look at the serial of the block, which was changed before.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  file_.bell_of_line(first_ / rma::line_words).ring();
+}
+
 // ---- the block ----
 
 std::optional<found_lock> find_value(const domain_file& file, std::string_view lock) {
@@ -186,6 +192,7 @@ found_lock room_for_value(attachment& by, std::string_view lock, std::size_t byt
     if (found) {
       // Another participant may have removed it meanwhile, or takes its lock for a moment to do so.
       static_cast<void>(forget(by, name, *found, true, how_long));
+      value_words(by.file(), *found).wake();
       if (!how_long.sleep(10'000)) throw directory_is_busy();
       continue;
     }

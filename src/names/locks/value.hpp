@@ -40,6 +40,8 @@ class value_words {
   [[nodiscard]] rma::word read_number() const;
   /// Nothing if the block has become another one's, or the file was written over.
   [[nodiscard]] std::optional<stored_value> read() const;
+  /// Wakes the readers that wait here, since the value is elsewhere now.
+  void wake() const;
   /// Publishes, and wakes the readers that wait. Called by one participant at a time.
   void write(const stored_value& what) const;
 

@@ -204,6 +204,57 @@ TEST(Election, AnObserverFollowsItsDomain) {
   observer.join();
 }
 
+// Also one that campaigns for short times only.
+TEST(Election, AnAbsentOneIsPreferredForTwoSecondsInAll) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  election leads(d, "a", "leads");
+  EXPECT_TRUE(leads.campaign());
+  leads.step_down_for("nobody");
+  election other(d, "a", "other");
+  const auto begun = clock::now();
+  while (!other.campaign(100ms)) ASSERT_LT(clock::now() - begun, 20s);
+  EXPECT_GT(clock::now() - begun, 1'500ms);
+  other.step_down();
+}
+
+TEST(Election, APreferenceComesBeforePriorities) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  election leads(d, "a", "leads");
+  EXPECT_TRUE(leads.campaign());
+  std::vector<std::string> order;
+  std::vector<std::thread> candidates;
+  for (const auto& [value, priority] : {std::pair{"great", 9}, std::pair{"preferred", 0}}) {
+    candidates.emplace_back([&, value, priority] {
+      election its(d, "a", value, priority);
+      EXPECT_TRUE(its.campaign());
+      order.emplace_back(value);
+      its.step_down();
+    });
+    await_waiters(d, candidates.size());
+  }
+  const auto begun = clock::now();
+  leads.step_down_for("preferred");
+  for (std::thread& each : candidates) each.join();
+  EXPECT_EQ(order, (std::vector<std::string>{"preferred", "great"}));
+  EXPECT_LT(clock::now() - begun, 1'500ms);
+}
+
+TEST(Election, ALostTermEndsInFavourOfAnotherToo) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  election one(d, "a", "one", 3);
+  EXPECT_TRUE(one.campaign());
+  domain::remove(own.name(), true);
+  const auto token = one.loss();
+  while (!token.stop_requested()) std::this_thread::sleep_for(1ms);
+  one.step_down_for("other");
+  EXPECT_FALSE(one.role().is_held());
+  EXPECT_TRUE(one.campaign()) << "with a priority, in the domain that has the name now";
+  one.step_down();
+}
+
 TEST(Election, ATermThatIsLostEndsAndAnotherBegins) {
   const own_domain own;
   const auto d = domain::open(own.name());

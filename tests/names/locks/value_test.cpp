@@ -219,6 +219,39 @@ TEST(DomainValue, ItGoesWithItsNameAndIsNoLock) {
   b.unlock();
 }
 
+// An observer is told at once also of a value that needs a larger block.
+TEST(DomainValue, AWaiterFollowsAValueThatGrows) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  named_mutex a(d, "a");
+  a.lock();
+  a.publish("small");
+  std::atomic<bool> waits{false};
+  std::thread waiter([&] {
+    named_mutex reader(d, "a");
+    const published_value small = reader.published();
+    waits = true;
+    EXPECT_EQ(reader.await_published(small, 20s).bytes.size(), 30'000U);
+  });
+  while (!waits) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(20ms);
+  a.publish(std::string(30'000, 'x'));
+  waiter.join();
+  a.unlock();
+}
+
+// Names with values make room for others as names without do.
+TEST(DomainValue, NamesWithValuesAreForgottenWhenRoomIsNeeded) {
+  const own_domain own;
+  const auto d = domain::open(own.name(), {.names = 6});
+  for (int i = 0; i < 40; ++i) {
+    named_mutex each(d, "name" + std::to_string(i));
+    each.lock();
+    each.publish("value", lasts::with_name);
+    each.unlock();
+  }
+}
+
 // A domain that is full makes room for names, but not by the values of those that it keeps.
 TEST(DomainValue, AValueStaysWithItsNameWhenRoomIsMade) {
   const own_domain own;

@@ -14,6 +14,7 @@ from ._domains import Domain
 from ._locks import Mutex
 
 _MAKES_WAY_FOR = 0.02  # seconds, after which a candidate that makes way asks again
+MOST_BYTES = 65_000
 MOST_PRIORITY = 1_000
 _PRIORITIES = f"0 to {MOST_PRIORITY}"
 _NOBODY: _core._Published = (b"", 0, True)
@@ -44,7 +45,14 @@ class _Role(Mutex):
 
 
 def _bytes_of(name: str, value: str) -> bytes:
-    return checked_text(name, value, "a text, such as an address").encode("utf-8", "surrogateescape")
+    accepted = f"a text of at most {MOST_BYTES} bytes of UTF-8, such as an address"
+    try:
+        made = checked_text(name, value, accepted).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} {value!r} (accepted: {accepted})") from None
+    if len(made) > MOST_BYTES:
+        raise ValueError(f"{name} of {len(made)} bytes (accepted: {accepted})")
+    return made
 
 
 def _leader_of(found: _core._Published) -> Optional[Leader]:
@@ -70,7 +78,7 @@ class Election:
     served in the order in which they came. A leader is a thread or a task, as the holder of a Mutex
     is; in asyncio it is `async with election:`. When the role becomes free, candidates of a greater
     `priority`, 0 to 1,000, come before those of a lesser one; a leader is not disturbed by a later
-    candidate. `loss` and `on_loss` are those of Mutex, the
+    candidate. Tasks of one process campaign one after the other, whatever their priorities. `loss` and `on_loss` are those of Mutex, the
     function is called with this object: a leader that is cut off from its cluster is told before
     another one can lead.
     """
@@ -107,38 +115,53 @@ class Election:
         leader has stepped down in favour of another candidate, this one makes way for it, for two
         seconds at most."""
         until = None if timeout is None else time.monotonic() + _core.checked_seconds(timeout)
-        self._precedence.begin()
-        while True:
-            left = -1 if until is None else max(0.0, until - time.monotonic())
-            if not self._role.acquire(timeout=left):
-                return False
-            try:
-                if not self._role._makes_way(self._precedence, self._value):
-                    self._role._publish(self._value, True)
-                    return True
-            except BaseException:
+        try:
+            while True:
+                left = None if until is None else max(0.0, until - time.monotonic())
+                if not self._role.acquire(timeout=left):
+                    return False
+                try:
+                    if self._leads(left):
+                        return True
+                except BaseException:
+                    self._role.release()
+                    raise
                 self._role.release()
-                raise
-            self._role.release()
-            if until is not None and time.monotonic() >= until:
-                return False
-            time.sleep(_MAKES_WAY_FOR)
+                if until is not None and time.monotonic() >= until:
+                    return False
+                time.sleep(_MAKES_WAY_FOR)
+        finally:
+            self._role._hide_priority()
+
+    def _leads(self, left: Optional[float]) -> bool:
+        """For the holder of the role: whether it leads, or makes way for another candidate."""
+        if self._role._makes_way(self._precedence, self._value, left):
+            return False
+        self._role._publish(self._value, True)
+        return True
 
     def step_down(self, to: Optional[str] = None) -> None:
         """Ends the term of this thread. With `to`, in favour of the candidate with that value: the
         others make way for it, for two seconds at most. DomainError if this thread does not lead."""
-        if to is not None:
-            self._role._publish(_bytes_of("to", to), False)
-        elif self.is_leader:
-            self._withdraw()
-        self._role.release()
-
-    def _withdraw(self) -> None:
+        preferred = None if to is None else _bytes_of("to", to)
         try:
-            self._role._withdraw()
+            self._end_value(preferred)
+        finally:
+            self._role.release()
+
+    def _end_value(self, preferred: Optional[bytes] = None) -> None:
+        """Without an answer of etcd the agent withdraws the value, once the hold has ended; a
+        preference that cannot be published is reported."""
+        if not self.is_leader:
+            return
+        try:
+            if preferred is None:
+                self._role._withdraw()
+            else:
+                self._role._publish(preferred, False)
         except _core.DomainError as error:
-            # Without an answer of etcd the agent withdraws the value, once the hold has ended.
-            if error.reason != "system":
+            is_lost = error.reason == "not_held"
+            if not is_lost and (preferred is not None or error.reason != "system"):
                 raise
 
     def publish(self, value: str) -> None:
@@ -160,8 +183,7 @@ class Election:
     ) -> None:
         """step_down(). Raises LockLost if the term was lost meanwhile, unless loss='ignore'."""
         try:
-            if self.is_leader:
-                self._withdraw()
+            self._end_value()
         finally:
             self._role.__exit__(kind, value, traceback)
 
@@ -206,7 +228,6 @@ class Election:
 
     async def __aenter__(self) -> Election:
         """Waits until the task that calls it leads."""
-        self._precedence.begin()
         while True:
             await self._role.__aenter__()
             try:
@@ -227,17 +248,18 @@ class Election:
         """Steps down, as __exit__ does. The body is cancelled as soon as the term is lost."""
         try:
             if await self.valid_for_async() > 0:
-                await self._in_holder(self._withdraw)
+                await self._in_holder(self._end_value)
         except _core.DomainError:  # the task does not lead, as __aexit__ of the role says
             pass
         finally:
             await self._role.__aexit__(kind, value, traceback)
 
     def _campaign_in_holder(self) -> bool:
-        if self._role._makes_way(self._precedence, self._value):
-            return False
-        self._role._publish(self._value, True)
-        return True
+        """In the thread that holds for the task, which serves others when the task makes way."""
+        try:
+            return self._leads(None)
+        finally:
+            self._role._hide_priority()
 
     async def _in_holder(self, call: Callable[[], Any]) -> Any:
         return await self._role._tasks.hold_of(self._role).worker.call(call)

@@ -7,9 +7,10 @@ import inspect
 import pickle
 import re
 import time
+import warnings
 from typing import Any, Callable, Optional, Tuple, TypeVar, Union, cast
 
-from . import _workers
+from . import _core, _workers
 from ._checked import checked_text, checked_whole
 from ._domains import Domain
 from ._locks import Mutex
@@ -51,8 +52,9 @@ class _Work:
 
     def look(self) -> Optional[Tuple[Any]]:
         """(the result) if another call has done the work since this one began, or in this period."""
-        found = self.lock._published()
+        # The note comes first: the holder publishes before it writes the note.
         is_done = self.of.seconds is not None and self.lock._done_until() > time.time()
+        found = self.lock._published()
         seen, self._seen = self._seen, found
         is_news = seen is not None and found[1] != seen[1]
         is_result = found[0].startswith((_RESULT, _NOT_KEPT))
@@ -73,10 +75,13 @@ class _Work:
             data = _NOT_KEPT
         if len(data) - len(_RESULT) > self.of.most_bytes:
             data = _NOT_KEPT
-        self.lock._publish(data, False)
-        if self.of.seconds is not None:
-            period = self.of.seconds
-            self.lock._set_done_until((int(self.began) // period + 1) * period)
+        try:
+            self.lock._publish(data, False)
+            if self.of.seconds is not None:
+                period = self.of.seconds
+                self.lock._set_done_until((int(self.began) // period + 1) * period)
+        except _core.DomainError as error:  # the work is done all the same, for this caller
+            warnings.warn(f"{self.lock!r}: the result is not kept: {error}", stacklevel=4)
 
     def begin(self) -> None:
         self.began = time.time()

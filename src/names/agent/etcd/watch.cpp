@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/number.hpp"
 #include "names/agent/etcd/base64.hpp"
 #include "names/agent/etcd/event_loop.hpp"
 
@@ -42,15 +43,27 @@ std::optional<std::string> key_of(const json& event) {
   return key.is_string() ? from_base64(key.get_ref<const std::string&>()) : std::nullopt;
 }
 
+/// The revision of that name; 0 if there is none.
+std::int64_t revision_in(const json& of, const char* name) {
+  const json found = of.is_object() ? of.value(name, json()) : json();
+  if (!found.is_string()) return 0;
+  return read_number<std::int64_t>(found.get_ref<const std::string&>()).value_or(0);
+}
+
+std::int64_t changed_in(const json& event) {
+  return event.is_object() ? revision_in(event.value("kv", json()), "mod_revision") : 0;
+}
+
 struct watch_line {
   bool is_begin = false;
   bool is_end = false;
+  std::int64_t next = 0;  // the revision after those that the line is about; 0: it is about none
   bool has_unknown_changes = false;
   std::vector<std::string> keys = {};
 };
 
 /// A line that is no reply of etcd's may be the end of an earlier one.
-watch_line read_watch_line(std::string_view text) {
+watch_line read_watch_line(std::string_view text, bool is_first) {
   const json line = json::parse(text, nullptr, false);
   if (!line.is_object()) return {.has_unknown_changes = true};
   if (line.contains("error")) return {.is_end = true};
@@ -59,8 +72,13 @@ watch_line read_watch_line(std::string_view text) {
   watch_line what;
   what.is_end = result.value("canceled", json()) == true;
   what.is_begin = result.value("created", json()) == true && !what.is_end;
+  // A watch that goes on has its events of before behind this line, whose revision is the present
+  // one.
+  if (what.is_begin && is_first)
+    what.next = revision_in(result.value("header", json::object()), "revision") + 1;
   const json events = result.value("events", json::array());
   for (const json& event : events) {
+    if (const std::int64_t at = changed_in(event); at != 0) what.next = std::max(what.next, at + 1);
     if (!is_change(event)) continue;
     if (auto key = key_of(event))
       what.keys.push_back(*std::move(key));
@@ -73,18 +91,23 @@ watch_line read_watch_line(std::string_view text) {
 }  // namespace
 
 etcd_watch::etcd_watch(asio::io_context& io, const etcd_options& options, key_range watched,
-                       std::function<void(const etcd_changes&)> hint)
-    : io_(io), gateway_(io, options), watched_(std::move(watched)), hint_(std::move(hint)) {
+                       std::function<void(const etcd_changes&)> hint, again how)
+    : io_(io),
+      gateway_(io, options),
+      watched_(std::move(watched)),
+      hint_(std::move(hint)),
+      how_(how) {
   start(io_, run());
 }
 
 asio::awaitable<void> etcd_watch::run() {
-  const json request{{"create_request",
-                      {{"key", to_base64(watched_.first)},
-                       {"range_end", to_base64(watched_.end)},
-                       {"prev_kv", true}}}};
   milliseconds pause = shortest_pause;
   for (;;) {
+    json create{{"key", to_base64(watched_.first)},
+                {"range_end", to_base64(watched_.end)},
+                {"prev_kv", true}};
+    if (next_ != 0) create["start_revision"] = std::to_string(next_);
+    const json request{{"create_request", std::move(create)}};
     line_.clear();
     has_begun_ = false;
     is_refused_ = false;
@@ -94,6 +117,8 @@ asio::awaitable<void> etcd_watch::run() {
     } catch (const etcd_error&) {
       // The transactions meet the same trouble, and report it.
     }
+    // etcd has forgotten what was before, or is another one.
+    if (is_refused_) next_ = 0;
     // etcd ends a watch with a bad token by a line of a good reply.
     if (is_refused_) gateway_.forget_token();
     pause = has_begun_ ? shortest_pause : std::min(2 * pause, longest_pause);
@@ -108,10 +133,13 @@ void etcd_watch::read(std::string_view part) {
   line_ += part;
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = line_.find('\n', begin)) != line_.npos; begin = end + 1) {
-    const watch_line what = read_watch_line(std::string_view(line_).substr(begin, end - begin));
+    const watch_line what =
+        read_watch_line(std::string_view(line_).substr(begin, end - begin), next_ == 0);
     has_begun_ = has_begun_ || what.is_begin;
     is_refused_ = is_refused_ || what.is_end;
-    all.are_unknown = all.are_unknown || what.is_begin || what.has_unknown_changes;
+    const bool goes_on = next_ != 0;
+    all.are_unknown = all.are_unknown || (what.is_begin && !goes_on) || what.has_unknown_changes;
+    if (how_ == again::from_where_it_was) next_ = std::max(next_, what.next);
     all.keys.insert(all.keys.end(), what.keys.begin(), what.keys.end());
   }
   line_.erase(0, begin);

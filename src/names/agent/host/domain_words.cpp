@@ -164,6 +164,10 @@ std::vector<std::string> domain_words::names_with_values() const {
   return all;
 }
 
+bool domain_words::has_value(const std::string& name) const {
+  return detail::find_value(*file_, name).has_value();
+}
+
 void domain_words::make_room_for_value(const std::string& name) {
   try {
     static_cast<void>(detail::room_for_value(*me_, name, 0, for_a_value()));

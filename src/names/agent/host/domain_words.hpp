@@ -98,6 +98,7 @@ class domain_words final : public host_words {
 
   /// The names whose values this host's file has.
   [[nodiscard]] std::vector<std::string> names_with_values() const;
+  [[nodiscard]] bool has_value(const std::string& name) const;
   /// From now on the file has the value of that name.
   void make_room_for_value(const std::string& name);
   /// Stores the value, and wakes the clients that wait for it, if the file is to have it. Throws

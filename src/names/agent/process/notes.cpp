@@ -9,6 +9,7 @@
 #include "base/number.hpp"
 #include "names/agent/etcd/values.hpp"
 #include "names/cluster/client/elsewhere.hpp"
+#include "names/locks/semaphore_kind.hpp"
 #include "names/locks/set_units.hpp"
 
 namespace lockflight::cluster {
@@ -61,8 +62,8 @@ work_note work_from(const std::optional<etcd_note>& there) {
 
 // ---- values ----
 
-/// "TOKEN LASTS HOST INCARNATION" and a new line before the bytes. A value that was withdrawn has no bytes, and
-/// "none" for the lifetime; its token still says which holder was the last one.
+/// "TOKEN LASTS HOST INCARNATION" and a new line before the bytes. A value that was withdrawn has
+/// no bytes, and "none" for the lifetime; its token still says which holder was the last one.
 constexpr std::string_view none = "none";
 
 std::string entry_of(const value_note& what, bool is_withdrawn) {
@@ -86,7 +87,8 @@ value_in_etcd value_from(const std::optional<etcd_note>& there) {
   const std::string_view until = take_word(head);
   const auto host = read_member_id(take_word(head));
   const auto incarnation = read_number<incarnation_number>(head);
-  if (end == text.npos || !token || !host || !incarnation || (until != none && !detail::lasts_from(until)))
+  if (end == text.npos || !token || !host || !incarnation ||
+      (until != none && !detail::lasts_from(until)))
     throw bad_entry(fmt::format("a value begins with {}; expected \"TOKEN LASTS HOST INCARNATION\"",
                                 in_quotes(text.substr(0, std::min<std::size_t>(end, 80)))));
   value_in_etcd found{.note = {{"", *token}, {*host, *incarnation}}, .changed = there->changed};
@@ -140,6 +142,14 @@ asio::awaitable<std::string> answer_about_work(etcd_client& etcd, const fields& 
   co_return answer_of({until}, written ? failure{} : at_this_moment());
 }
 
+/// True if a client may have asked about such a lock, and for such a value.
+bool is_good(const fields& question) {
+  constexpr std::size_t bytes_at = 4;
+  const bool has_value = question[0] == detail::value_question && question.size() > bytes_at;
+  return is_lock_name(detail::user_name_of(question[1]).name) &&
+         (!has_value || question[bytes_at].size() <= most_value_bytes);
+}
+
 }  // namespace
 
 notes::notes(asio::io_context& io, note_sources from) : io_(io), from_(std::move(from)) {
@@ -147,18 +157,18 @@ notes::notes(asio::io_context& io, note_sources from) : io_(io), from_(std::move
 }
 
 void notes::begin_watch() {
-  watch_.emplace(io_, from_.watched, domain_keys(from_.domain).of_names(),
-                 [this](const etcd_changes& what) { changed(what); });
+  watch_.emplace(
+      io_, from_.watched, domain_keys(from_.domain).of_names(),
+      [this](const etcd_changes& what) { changed(what); }, etcd_watch::again::from_where_it_was);
 }
 
 // ---- questions ----
 
 bool notes::answer(const fields& question, questions::reply to) {
-  const bool is_known = question[0] == detail::done_question ||
-                        question[0] == detail::units_question ||
-                        question[0] == detail::value_question ||
-                        question[0] == detail::observe_question;
-  if (question.size() < 2 || !is_known) return false;
+  const bool is_known =
+      question[0] == detail::done_question || question[0] == detail::units_question ||
+      question[0] == detail::value_question || question[0] == detail::observe_question;
+  if (question.size() < 2 || !is_known || !is_good(question)) return false;
   answer_in_turn(question, std::move(to));
   return true;
 }
@@ -192,6 +202,7 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
   constexpr std::size_t of_publication = 5;
   const std::string& name = question[1];
   if (question[0] == detail::observe_question) {
+    make_room(name);
     keep(name, co_await read_value(name));
     co_return answer_of({"0"}, {});
   }
@@ -208,6 +219,8 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
   const bool is_withdrawn = question.size() == of_withdrawal;
   const auto until = is_withdrawn ? lasts::with_name : detail::lasts_from(question[3]);
   if (!token || !until) throw bad_entry("a value without a token or a lifetime");
+  if (!from_.words.is_held_with(name, *token) && !is_over_here(there.note, *token))
+    throw bad_entry("nobody on this host holds it with that token");
   if (*token < there.note.what.token) co_return said(later_holder());
   value_note made{{is_withdrawn ? "" : question[4], *token, *until},
                   {from_.words.self(), from_.words.incarnation()}};
@@ -215,7 +228,11 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
       co_await from_.etcd.put_if(value_note_of(name), there.changed, entry_of(made, is_withdrawn));
   if (!written) co_return said(at_this_moment());
   if (is_withdrawn) made = {};
-  from_.words.make_room_for_value(name);
+  // (!) The agent knows the value before anything fails: else nobody withdraws it.
+  if (made.what.until == lasts::with_hold) {
+    kept_[name] = made;
+    make_room(name);
+  }
   keep(name, made);
   co_return said({});
 }
@@ -277,10 +294,26 @@ asio::awaitable<void> notes::learn_units_of(std::string name) {
   detail::learn_units(from_.file, name, noted.until);
 }
 
+/// From now on the domain file has the value, if it has room for values of that name. Values that
+/// nobody here observes, and that need not be withdrawn, are forgotten.
 void notes::keep(const std::string& name, const std::optional<value_note>& there) {
   const value_note now = there.value_or(value_note{});
+  const bool is_to_be_withdrawn =
+      now.what.token != 0 && now.what.until == lasts::with_hold && is_own(now);
+  if (!is_to_be_withdrawn && !from_.words.has_value(name)) {
+    kept_.erase(name);
+    return;
+  }
   kept_[name] = now;
   store(name, has_host(now) ? now.what : stored_value{});
+}
+
+void notes::make_room(const std::string& name) {
+  try {
+    from_.words.make_room_for_value(name);
+  } catch (const domain_error& e) {
+    from_.log.warn("value", e.what());
+  }
 }
 
 void notes::store(const std::string& name, const stored_value& what) {
@@ -291,22 +324,41 @@ void notes::store(const std::string& name, const stored_value& what) {
   }
 }
 
+/// True if the value is this host's own, of that token: the agent withdraws what its holder has
+/// left.
+bool notes::is_over_here(const value_note& value, std::uint64_t token) const {
+  return is_own(value) && value.what.token == token && value.what.until == lasts::with_hold;
+}
+
+/// True if the holder that has published the value is gone, so that this agent withdraws it. While
+/// this host is cut off, nobody knows: it may go on with the hold.
+bool notes::is_over(const std::string& name, const value_note& value) const {
+  if (value.what.token == 0 || value.what.until != lasts::with_hold || !is_own(value)) return false;
+  if (!from_.words.has_deadline_ahead()) return false;
+  return !has_host(value) || !from_.words.is_held_with(name, value.what.token);
+}
+
 void notes::each_second() {
+  std::vector<std::string> over;
   for (const auto& [name, value] : kept_) {
-    if (value.what.token == 0 || value.what.until != lasts::with_hold) continue;
-    if (!has_host(value)) store(name, {});
-    if (!is_own(value)) continue;
-    if (has_host(value) && from_.words.is_held_with(name, value.what.token)) continue;
-    if (!withdrawn_.insert(name).second) continue;
-    const fields withdrawal{std::string(detail::value_question), name,
-                            std::to_string(value.what.token)};
-    requests_.add([this, withdrawal]() -> asio::awaitable<void> {
-      withdrawn_.erase(withdrawal[1]);
-      try {
-        static_cast<void>(co_await answer_to(withdrawal));
-      } catch (const std::exception&) {  // the next second tries again
-      }
-    });
+    if (value.what.until == lasts::with_hold)
+      store(name, has_host(value) ? value.what : stored_value{});
+    if (is_over(name, value)) over.push_back(name);
+  }
+  for (const std::string& name : over)
+    if (withdrawn_.insert(name).second)
+      requests_.add([this, name]() { return withdraw_if_over(name); });
+}
+
+asio::awaitable<void> notes::withdraw_if_over(std::string name) {
+  withdrawn_.erase(name);
+  const auto value = kept_.find(name);
+  if (value == kept_.end() || !is_over(name, value->second)) co_return;
+  const fields withdrawal{std::string(detail::value_question), name,
+                          std::to_string(value->second.what.token)};
+  try {
+    static_cast<void>(co_await answer_to(withdrawal));
+  } catch (const std::exception&) {  // the next second tries again
   }
 }
 

@@ -1,7 +1,7 @@
 // The notes of names, which the agent keeps in etcd for the programs of its host, so that they
 // survive all hosts: until when the work of a name is done, or the units of a semaphore; and the
-// value that a holder has published (names/cluster/client/name_notes.hpp). etcd's revision of a note
-// is compared at each write, and the token decides which of two holders is the later one.
+// value that a holder has published (names/cluster/client/name_notes.hpp). etcd's revision of a
+// note is compared at each write, and the token decides which of two holders is the later one.
 //
 // The domain file of this host has the units that an operator has set for its semaphores, and the
 // values that its programs observe or publish; a watch tells the agent of the notes that others
@@ -67,7 +67,11 @@ class notes {
   [[nodiscard]] asio::awaitable<void> read_and_keep(std::string note);
   [[nodiscard]] asio::awaitable<void> learn_units_of(std::string name);
   void keep(const std::string& name, const std::optional<value_note>& there);
+  void make_room(const std::string& name);
   void store(const std::string& name, const detail::stored_value& what);
+  [[nodiscard]] bool is_over_here(const value_note& value, std::uint64_t token) const;
+  [[nodiscard]] bool is_over(const std::string& name, const value_note& value) const;
+  [[nodiscard]] asio::awaitable<void> withdraw_if_over(std::string name);
   [[nodiscard]] bool has_host(const value_note& what) const;
   [[nodiscard]] bool is_own(const value_note& what) const {
     return what.host.id == from_.words.self();
