@@ -106,6 +106,30 @@ class Slots(unittest.TestCase):
         large.terminate()
         self.assertIn(small.stdout.readline(), ("0\n", "1\n", "2\n"))
 
+    def start_again(self, host):
+        host.start_agent()
+        self.cluster.await_members(self.cluster.hosts)
+
+    def test_a_host_that_is_lost_while_it_collects(self):
+        """Its units are free after the TTL, and the next request gets all that it wants."""
+        holder = self.several(1, 3, 1, "lost")
+        holder.stdout.readline()
+        large = self.several(0, 3, 3, "lost")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            0, "units", "lost", "--domain", f"etcd:{DOMAIN}").stdout))
+        next_one = self.several(1, 3, 3, "lost")
+        host = self.cluster.hosts[0]
+        host.agent.kill()
+        large.kill()
+        self.addCleanup(self.start_again, host)
+        holder.terminate()
+        self.assertEqual(next_one.stdout.readline(), "0,1,2\n")
+        # A part of the units is not left with anybody.
+        next_one.terminate()
+        next_one.wait(timeout=10)
+        again = self.several(1, 3, 3, "lost")
+        self.assertEqual(again.stdout.readline(), "0,1,2\n")
+
     def test_an_attempt_gets_all_or_none(self):
         holder = self.several(1, 3, 1, "all")
         holder.stdout.readline()
@@ -155,7 +179,7 @@ class Slots(unittest.TestCase):
         host = self.cluster.hosts[1]
         host.agent.kill()
         self.set_units(0, "later", "6,7")
-        host.start_agent()
+        self.start_again(host)
         self.assertTrue(wait_until(lambda: self.said(
             1, "domain", "show", f"etcd:{DOMAIN}", "--json").stdout.count('"mask=192,') == 1))
         run = self.unit(1, 2, "later")
