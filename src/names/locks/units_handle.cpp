@@ -104,7 +104,9 @@ class units_handle final : public handle {
   }
   void check_held(mode as) const override { ours().first().check_held(as); }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
-  [[nodiscard]] int units() const override { return present_units().count(); }
+  [[nodiscard]] int units() const override {
+    return (queue_.is_current() ? present_units() : made_for_).count();
+  }
   [[nodiscard]] std::vector<int> units_held() const override {
     return held() == mode::none ? std::vector<int>{} : ours_.last();
   }
@@ -502,7 +504,10 @@ bool units_handle::take_from_other_hosts(limit patience) {
 
 head_step units_handle::await_release(lock::release_mark seen, rma::deadline until) {
   domain_port& port = queue_.port();
-  const port_interrupt ends(port, interrupt_);
+  const std::function<bool()> collects = [this] {
+    return queue_.guard_all_during([this] { return is_interrupted(); });
+  };
+  const port_interrupt ends(port, ours_.wanted() > 1 ? collects : interrupt_);
   const rma::cpu_cell released{0, words().released};
   const rma::deadline retry = port.deadline_in(head_retries_every);
   const rma::plain_cell serial{0, place_of_serial(*queue_.found())};
@@ -550,8 +555,9 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
   if (set_by_operator::from(*noted)) {
     // The agent may have learned of later units meanwhile.
-    rma::word unset = made_for_.bits();
-    queue_.file().word(words().present).compare_exchange_strong(unset, *noted);
+    auto& present = queue_.file().word(words().present);
+    rma::word before = present.load();
+    if ((before & set_by_operator::mark) == 0) present.compare_exchange_strong(before, *noted);
   } else if (*noted != 0 && *noted != ours) {
     const auto theirs = unit_set::from(*noted);
     throw domain_error(domain_error::reason::disagrees,

@@ -258,6 +258,28 @@ TEST_F(DomainSeveralUnits, ADeathWithAnotherLockIsToldThere) {
   holds.end();
 }
 
+TEST_F(DomainSeveralUnits, ADeathInAFunctionThatIsCalledMeanwhileIsToldToo) {
+  taker holds = take(1, 2);
+  static_cast<void>(holds.await_units());
+  child large([&] {
+    named_semaphore s = handle(2, 2);
+    named_control(s).interrupt_with([&] {
+      if (in_.users_of("s").back().units_held.empty()) return false;
+      named_mutex guarded(in_, "guarded");
+      guarded.lock();
+      raise(SIGKILL);
+      return true;
+    });
+    s.acquire();
+    return 0;
+  });
+  EXPECT_EQ(large.wait(), 1000 + SIGKILL);
+  named_mutex guarded(in_, "guarded");
+  ASSERT_TRUE(guarded.try_lock_for(5s));
+  EXPECT_TRUE(guarded.owner_died());
+  holds.end();
+}
+
 TEST_F(DomainSeveralUnits, S6OthersPassAStoppedHeadOnlyWithAllThatTheyWant) {
   taker first = take(1, 4);
   static_cast<void>(first.await_units());
