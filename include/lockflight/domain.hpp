@@ -446,7 +446,8 @@ class named_handle {
   [[nodiscard]] int units_of() const;
   /// The unit of a semaphore that this handle holds, the first of units_held(); or -1.
   [[nodiscard]] int unit() const;
-  /// All of them, in their order. Of a handle that does not hold, or is of locks, none.
+  /// The units that this handle holds, in their order. Of a handle that does not hold, or is of
+  /// locks, none.
   [[nodiscard]] std::vector<int> units_held() const;
 
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any

@@ -102,7 +102,7 @@ class semaphore {
   [[nodiscard]] bool try_lock() { return acquire(true); }
   void unlock() { Steps::release_units(*this); }
 
-  /// Those that it has, in their order.
+  /// The units that the participant has, in the order in which it took them.
   [[nodiscard]] const std::array<int, Units>& units_held() const { return has_; }
   [[nodiscard]] int count_held() const { return count_; }
   [[nodiscard]] std::uint64_t token() const { return ours().token(); }
