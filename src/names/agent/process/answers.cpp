@@ -157,7 +157,7 @@ void answers::answer_about_work(const std::vector<std::string>& question, questi
   notes_.add([this, question, begun, to = std::move(to)]() -> asio::awaitable<void> {
     if (std::chrono::steady_clock::now() - begun > detail::done_answer_within) co_return;
     const work_answer found = co_await ask_about_work(from_.etcd, question);
-    // The caller sees the new units as soon as it has the answer.
+    // Those who asked see the new units as soon as they have the answer.
     if (question[0] == detail::units_question) co_await learn_units_of(question[1]);
     to((found.may_pass ? detail::line_of({std::string(detail::again_answer)}) : "") +
        detail::line_of(
