@@ -56,8 +56,11 @@ class own_units {
   [[nodiscard]] bool has_all() const { return taken_.size() == take_; }
   /// True if all that are taken are locks of that file: the domain may have been removed meanwhile.
   [[nodiscard]] bool are_of(const domain_file& file) const;
-  /// Gives back what is taken and is not one of these.
+  /// Gives back what is taken and is not one of these, or is lost: a host may have been cut off
+  /// from its cluster meanwhile, and another host has the unit.
   void keep_only(const unit_set& units);
+  /// True if nothing that is taken is lost.
+  [[nodiscard]] bool are_valid() const;
   /// The acquire has succeeded: the handle holds what it has taken, in the order of the numbers.
   void hold() {
     last_.swap(taken_);

@@ -11,6 +11,9 @@
 //     on its own host see that it is stopped, and take free units without the queue (S1), all that
 //     they want or none (S7). `head_waits` may be left set by a head that died; each head clears
 //     it.
+// S9. In a cluster's domain, a head whose host was cut off for longer than the time to live gives
+//     back what it has collected, and stands in the queue anew: another host may have its own head
+//     by then, and those units.
 #include <algorithm>
 #include <optional>
 
@@ -176,6 +179,7 @@ class units_handle final : public handle {
 
  private:
   [[nodiscard]] bool take_units(limit patience);
+  [[nodiscard]] bool hold_taken();
   [[noreturn]] void undo_jump();
   [[nodiscard]] const own_units& ours() const {
     if (ours_.is_held()) return ours_;
@@ -274,18 +278,27 @@ bool units_handle::take_units(limit patience) {
     const place at = stand_in_queue(until);
     if (at == place::none) return false;
     if (at == place::stuck) {
-      if (lock::take_past_head(*this)) return ours_.hold(), true;
+      if (lock::take_past_head(*this) && hold_taken()) return true;
       if (until.at == 0) return false;
       continue;
     }
     const at_head hold(*this);
     const head_step how = take_as_head(until, since);
     if (how == head_step::late) return false;
-    // If the domain was removed meanwhile, units may be those of the present domain, and the queue
-    // is not: its N was not compared.
-    if (how == head_step::had && ours_.are_of(queue_.file())) return ours_.hold(), true;
-    if (how == head_step::had) give_back();
+    if (how == head_step::had && hold_taken()) return true;
   }
+}
+
+// The end of an acquire, which begins anew if this is false. If the domain was removed meanwhile,
+// units may be those of the present domain, and the queue is not: its N was not compared. And of
+// several units the first may have been lost before the last was there.
+bool units_handle::hold_taken() {
+  const bool are_good = ours_.are_of(queue_.file()) && (ours_.wanted() == 1 || ours_.are_valid());
+  if (are_good)
+    ours_.hold();
+  else
+    give_back();
+  return are_good;
 }
 
 // The program has left an acquire at the head of the queue by siglongjmp.
@@ -401,6 +414,9 @@ class units_handle::head {
   [[nodiscard]] bool try_units() { return of_.try_units(); }
   void give_back() { of_.give_back(); }
   [[nodiscard]] head_step before_wait() {
+    // Another host may have its own head by now: two of them that collect could wait for each
+    // other.
+    if (of_.ours_.wanted() > 1 && of_.queue_.valid_for() == 0) return head_step::moved;
     if (const auto step = of_.ask_other_hosts(until_)) return *step;
     if (until_.at == 0) return head_step::late;
     of_.set_head_waits(true);

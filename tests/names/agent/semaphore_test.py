@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import time
 import unittest
@@ -129,6 +130,32 @@ class Slots(unittest.TestCase):
         next_one.wait(timeout=10)
         again = self.several(1, 3, 3, "lost")
         self.assertEqual(again.stdout.readline(), "0,1,2\n")
+
+    def test_a_host_that_is_cut_off_while_it_collects(self):
+        """When it is back it has nothing of what it had, and there is no second head: both hosts get
+        all units, one after the other."""
+        holder = self.several(1, 3, 1, "cut")
+        holder.stdout.readline()
+        first = self.several(0, 3, 3, "cut")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            0, "units", "cut", "--domain", f"etcd:{DOMAIN}").stdout))
+        agent = self.cluster.hosts[0].agent
+        agent.stop()
+        self.addCleanup(agent.go_on)
+        second = self.several(1, 3, 3, "cut")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            1, "units", "cut", "--domain", f"etcd:{DOMAIN}").stdout, 10 * TTL))
+        agent.go_on()
+        self.cluster.await_members(self.cluster.hosts)
+        time.sleep(1.5)  # the first one tries the units anew each second
+        holder.terminate()
+        ready, _, _ = select.select([first.stdout, second.stdout], [], [], 10 * TTL)
+        self.assertEqual(len(ready), 1)
+        one, other = (first, second) if ready[0] is first.stdout else (second, first)
+        self.assertEqual(one.stdout.readline(), "0,1,2\n")
+        self.assertEqual(select.select([other.stdout], [], [], 1)[0], [], "they hold at once")
+        one.terminate()
+        self.assertEqual(other.stdout.readline(), "0,1,2\n")
 
     def test_an_attempt_gets_all_or_none(self):
         holder = self.several(1, 3, 1, "all")

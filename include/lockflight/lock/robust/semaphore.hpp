@@ -19,7 +19,7 @@
 //     failing attempt on a unit repairs it.
 // S4. A head that dies frees the queue, as any holder of a lock; the next waiter becomes the head.
 //     The units that the head had taken become free in the same way.
-// S5 and S6 are in units_handle.cpp.
+// S5, S6 and S9 are in units_handle.cpp.
 // S7. Nobody but the head waits while it has a part of the units that it wants. So two participants
 //     never wait for units of each other. A participant that leaves the queue, or is not in it, has
 //     all units that it wants, or gives back those that it has taken.
