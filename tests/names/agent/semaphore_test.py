@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from testbed import Cluster
+from testbed import Cluster, long_test
 from testbed.host import DOMAIN, PROGRAM
 from waiting import wait_until
 
@@ -111,6 +111,7 @@ class Slots(unittest.TestCase):
         host.start_agent()
         self.cluster.await_members(self.cluster.hosts)
 
+    @long_test
     def test_a_host_that_is_lost_while_it_collects(self):
         """Its units are free after the TTL, and the next request gets all that it wants."""
         holder = self.several(1, 3, 1, "lost")
