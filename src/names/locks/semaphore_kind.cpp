@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "lockflight/domain.hpp"
+#include "lockflight/lock/robust/semaphore.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -110,11 +111,15 @@ unit_set units_from_words(const domain_file& file, const semaphore_words& words)
                                        : file.word(words.units).load(std::memory_order_acquire)));
 }
 
-// The head reads `released` before it reads the units (S2), so the units are stored first.
 void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits) {
-  file.word(words.present).store(bits, std::memory_order_release);
-  file.word(words.released).fetch_add(1, std::memory_order_seq_cst);
-  file.bell_of_line(words.released / rma::line_words).ring_after_rmw();
+  struct {
+    const domain_file& file;
+    const semaphore_words& words;
+    rma::word bits;
+    void store_units() const { file.word(words.present).store(bits, std::memory_order_release); }
+    void note_release() const { detail::note_release(file, words); }
+  } by{file, words, bits};
+  lock::set_units(by);
 }
 
 std::string name_of_unit(std::string_view semaphore, int unit) {

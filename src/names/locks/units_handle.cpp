@@ -337,10 +337,7 @@ void units_handle::give_back() noexcept {
 // The add comes after the units are free, and before the bell's sleepers are counted. A waiter that
 // sleeps has counted itself before it reads the word for the last time.
 void units_handle::note_release() {
-  if (queue_.found() == nullptr) return;
-  const std::uint32_t word = words().released;
-  queue_.file().word(word).fetch_add(1, std::memory_order_seq_cst);
-  queue_.file().bell_of_line(word / rma::line_words).ring_after_rmw();
+  if (queue_.found() != nullptr) detail::note_release(queue_.file(), words());
 }
 
 // ---- the queue ----
