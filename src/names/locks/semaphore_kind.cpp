@@ -2,7 +2,6 @@
 
 #include "base/number.hpp"
 #include "lockflight/domain.hpp"
-#include "lockflight/lock/robust/semaphore.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -109,17 +108,6 @@ unit_set units_from_words(const domain_file& file, const semaphore_words& words)
   return checked(
       file, unit_set::from(chosen != 0 ? chosen
                                        : file.word(words.units).load(std::memory_order_acquire)));
-}
-
-void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits) {
-  struct {
-    const domain_file& file;
-    const semaphore_words& words;
-    rma::word bits;
-    void store_units() const { file.word(words.present).store(bits, std::memory_order_release); }
-    void note_release() const { detail::note_release(file, words); }
-  } by{file, words, bits};
-  lock::set_units(by);
 }
 
 std::string name_of_unit(std::string_view semaphore, int unit) {
