@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockflight/lock/robust/semaphore.hpp"
 #include "names/file/file.hpp"
 #include "names/locks/kinds.hpp"
 #include "names/locks/unit_set.hpp"

@@ -4,7 +4,6 @@
 #include "names/locks/set_units.hpp"
 
 #include "fabric/shm/pause.hpp"
-#include "lockflight/lock/robust/semaphore.hpp"
 #include "names/cluster/client/done_note.hpp"
 #include "names/locks/block.hpp"
 #include "names/locks/directory_lock.hpp"
