@@ -424,17 +424,18 @@ struct hold_state {
 /// them or none. When it is next, it collects the units that become free, and keeps them until it
 /// has as many as it takes; nobody else is served meanwhile. So small requests do not delay a large
 /// one, and no two handles wait for units of each other. If its time is over before that, or the
-/// acquire throws, it gives back what it has collected. If the waiter that is next is stopped,
-/// others take free units past it, all that they want at once, after a second at most; in a
-/// cluster's domain only those on its host do. In a cluster's
-/// domain the N units are those of all hosts. The waiter that is next asks other hosts for their
-/// units by turns, so that it finds a free one within about a quarter of a second;
-/// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
-/// etcd whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of
-/// one name, or semaphores of different N, throw domain_error (disagrees), which says how the name
-/// was made. Cost of an acquire: that of two exclusive locks and of the release of one, and an
-/// attempt on each unit before the one that is free; of a release: that of one, and a
-/// read-modify-write. A waiter sleeps.
+/// acquire throws, it gives back what it has collected. If it dies, the units become free; in the
+/// domain of one machine no later holder is told, unless the thread held other locks. If the waiter
+/// that is next is stopped, others take free units past it, all that they want at once, after a
+/// second at most; in a cluster's domain only those on its host do. In a cluster's domain the N
+/// units are those of all hosts. The waiter that is next asks other hosts for their units by turns,
+/// so that it finds a free one within about a quarter of a second; an attempt waits for other hosts
+/// for 200 ms at most; the first acquire of a name on a host asks etcd whether all hosts agree
+/// about N. The name is that of a lock, too: a lock and a semaphore of one name, or semaphores of
+/// different N, throw domain_error (disagrees), which says how the name was made. Cost of an
+/// acquire: that of two exclusive locks and of the release of one, and an attempt on each unit
+/// before the one that is free; of a release: that of one, and a read-modify-write. A waiter
+/// sleeps.
 ///
 /// Moving: a handle from which another was moved can be assigned to and destroyed, and is_held() is
 /// false; every other call throws domain_error (invalid).
@@ -486,7 +487,8 @@ class named_handle {
   [[nodiscard]] int units_of() const;
   /// The unit of a semaphore that this handle holds, the first of units_held(); or -1.
   [[nodiscard]] int unit() const;
-  /// All of them, in their order. Of a handle that does not hold, or is of locks, none.
+  /// The units that this handle holds, in their order. Of a handle that does not hold, or is of
+  /// locks, none.
   [[nodiscard]] std::vector<int> units_held() const;
 
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any

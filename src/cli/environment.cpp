@@ -91,12 +91,12 @@ bool is_that_run(const lock_user& user, const enclosing_hold& its, std::uint64_t
          before_ns <= its.since_ns + user.for_ns + tolerance_ns;
 }
 
-/// How many units a run takes; 1 of a lock.
+/// The number of units that a run takes; 1 of a lock.
 std::size_t taken(const std::optional<units>& of_semaphore) {
   return of_semaphore ? static_cast<std::size_t>(of_semaphore->take) : 1;
 }
 
-/// How many there are, which may have been set to another number than the run gives.
+/// The number of units that there are, which may have been set to another one than the run gives.
 std::size_t existing(const domain& in, const std::string& name,
                      const std::optional<units>& of_semaphore) {
   if (!of_semaphore) return 1;

@@ -21,7 +21,7 @@ namespace lockflight::cli {
 [[nodiscard]] inline double seconds_of(const lock_user& user) {
   return static_cast<double>(user.for_ns) / 1e9;
 }
-/// How many hold the lock, or how many units of the semaphore are held.
+/// The number of holders of the lock, or of units of the semaphore that are held.
 [[nodiscard]] std::size_t count_of_held(const domain_lock& lock);
 /// The longest wait of a user of the lock; 0 if no user waits.
 [[nodiscard]] double longest_wait_s(const domain_lock& lock);

@@ -12,9 +12,9 @@ inline constexpr const char* units_value = "N|LIST";
 
 /// The units of "8" or of "0,1,3". Throws usage_error, which names the option.
 [[nodiscard]] units units_from(const std::string& option, const std::string& text);
-/// So many of them, from "2". Throws usage_error.
+/// The number of units that a run takes, from "2". Throws usage_error.
 [[nodiscard]] int take_from(const std::string& option, const std::string& text, const units& of);
-/// How many there are.
+/// The number of these units.
 [[nodiscard]] int count_of(const units& of);
 
 }  // namespace lockflight::cli

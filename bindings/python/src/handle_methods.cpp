@@ -18,7 +18,7 @@ namespace nb = nanobind;
 namespace lockflight::python {
 namespace {
 
-/// Those of a semaphore; none of a lock, which has 0.
+/// The units of a semaphore; none of a lock, whose count is 0.
 std::optional<units> units_from(int count, int take, const std::vector<int>& numbers) {
   if (count == 0) return std::nullopt;
   return units{.count = count, .take = take, .numbers = numbers};

@@ -59,6 +59,7 @@ class attachment {
   };
 
   [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
+  [[nodiscard]] std::size_t holds() const { return held_.size(); }
   [[nodiscard]] bool holds_only(const lock_in_use* of) const {
     return held_.size() == 1 && held_.front().of == of;
   }

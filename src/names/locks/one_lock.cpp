@@ -479,6 +479,16 @@ void one_lock::guard_nothing_meanwhile(bool is) noexcept {
   say_finished(is);
 }
 
+bool one_lock::guard_all_during(const std::function<bool()>& what) {
+  const bool guarded_nothing = guards_nothing_meanwhile_;
+  const std::size_t holds = me_->holds();
+  guard_nothing_meanwhile(false);
+  const bool result = what();
+  if (guarded_nothing && me_->is_ours() && me_->holds() == holds)
+    say_finished(guards_nothing_meanwhile_ = true);
+  return result;
+}
+
 void one_lock::finish() noexcept {
   if (held_ == mode::none || !me_->is_ours()) return;
   say_finished(true);

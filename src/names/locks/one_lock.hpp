@@ -116,6 +116,8 @@ class one_lock final : public handle {
 
   /// The lock that the handle used last; null if it has not used one.
   [[nodiscard]] const found_lock* found() const { return at_ ? &at_->found : nullptr; }
+  /// True if the name has that lock still.
+  [[nodiscard]] bool is_current() const { return at_ && at_->is_current(); }
   [[nodiscard]] domain_file& file() const { return *file_; }
   /// The port of this thread, once the handle has acquired.
   [[nodiscard]] domain_port& port() const { return me_->port(); }
@@ -124,6 +126,9 @@ class one_lock final : public handle {
   /// For the holder of this lock alone, which collects others: until the call with false, no later
   /// holder learns of its death. Does nothing if the thread guards something under other locks.
   void guard_nothing_meanwhile(bool is) noexcept;
+  /// Calls a function of the program, which may take other locks: its death is told meanwhile, and
+  /// also afterwards if it has kept some.
+  [[nodiscard]] bool guard_all_during(const std::function<bool()>& what);
 
  private:
   [[nodiscard]] name_notes& notes();

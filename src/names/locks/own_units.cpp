@@ -19,9 +19,13 @@ bool own_units::are_of(const domain_file& file) const {
   return std::ranges::all_of(taken_, [&](int unit) { return &held_lock(unit).file() == &file; });
 }
 
+bool own_units::are_valid() const {
+  return std::ranges::all_of(taken_, [&](int unit) { return held_lock(unit).valid_for() != 0; });
+}
+
 void own_units::keep_only(const unit_set& units) {
   for (std::size_t i = taken_.size(); i-- > 0;) {
-    if (units.has(taken_[i])) continue;
+    if (units.has(taken_[i]) && held_lock(taken_[i]).valid_for() != 0) continue;
     held_lock(taken_[i]).give(mode::exclusive);
     taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(i));
   }

@@ -18,7 +18,7 @@ namespace lockflight::detail {
 
 class own_units {
  public:
-  /// So many at a time.
+  /// `take` units are held at a time.
   own_units(std::shared_ptr<domain_file> file, std::string name, int take)
       : file_(std::move(file)), name_(std::move(name)), take_(static_cast<std::size_t>(take)) {
     taken_.reserve(take_);
@@ -56,8 +56,11 @@ class own_units {
   [[nodiscard]] bool has_all() const { return taken_.size() == take_; }
   /// True if all that are taken are locks of that file: the domain may have been removed meanwhile.
   [[nodiscard]] bool are_of(const domain_file& file) const;
-  /// Gives back what is taken and is not one of these.
+  /// Gives back what is taken and is not one of these, or is lost: a host may have been cut off
+  /// from its cluster meanwhile, and another host has the unit.
   void keep_only(const unit_set& units);
+  /// True if nothing that is taken is lost.
+  [[nodiscard]] bool are_valid() const;
   /// The acquire has succeeded: the handle holds what it has taken, in the order of the numbers.
   void hold() {
     last_.swap(taken_);
@@ -75,7 +78,8 @@ class own_units {
   [[nodiscard]] bool is_held() const { return is_held_; }
   /// The units that are held, or were held last.
   [[nodiscard]] const std::vector<int>& last() const { return last_; }
-  /// Their tokens in that hold. An acquire that was given up does not change those of several.
+  /// The tokens of these units in that hold. An acquire that was given up does not change those of
+  /// several.
   [[nodiscard]] std::vector<std::uint64_t> tokens() const;
   [[nodiscard]] one_lock& first() const { return held_lock(last_.front()); }
   template <class Visit>

@@ -111,13 +111,6 @@ unit_set units_from_words(const domain_file& file, const semaphore_words& words)
                                        : file.word(words.units).load(std::memory_order_acquire)));
 }
 
-// The head reads `released` before it reads the units (S2), so the units are stored first.
-void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits) {
-  file.word(words.present).store(bits, std::memory_order_release);
-  file.word(words.released).fetch_add(1, std::memory_order_seq_cst);
-  file.bell_of_line(words.released / rma::line_words).ring_after_rmw();
-}
-
 std::string name_of_unit(std::string_view semaphore, int unit) {
   return std::string(semaphore) + before_unit + std::to_string(unit);
 }

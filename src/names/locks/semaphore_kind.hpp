@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockflight/lock/robust/semaphore.hpp"
 #include "names/file/file.hpp"
 #include "names/locks/kinds.hpp"
 #include "names/locks/unit_set.hpp"
@@ -70,9 +71,11 @@ struct semaphore_words {
     return unit_set::first(static_cast<int>(now));
   return units_from_words(file, words);
 }
-/// Sets the units, and wakes the head of the queue, which reads them again. `bits` are those of
-/// set_by_operator, or 0 for those with which the semaphore was made.
-void store_set_units(const domain_file& file, const semaphore_words& words, rma::word bits);
+/// Changes the word `released`, and wakes the head of the queue.
+inline void note_release(const domain_file& file, const semaphore_words& words) {
+  file.word(words.released).fetch_add(1, std::memory_order_seq_cst);
+  file.bell_of_line(words.released / rma::line_words).ring_after_rmw();
+}
 
 [[nodiscard]] std::string name_of_unit(std::string_view semaphore, int unit);
 /// A name of the directory as its user knows it.

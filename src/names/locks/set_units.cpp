@@ -15,6 +15,20 @@ using detail::set_by_operator;
 
 constexpr std::uint64_t at_most_ns = 10'000'000'000;
 
+/// Sets the units, and wakes the head of the queue, which reads them again. `bits` are those of
+/// set_by_operator, or 0 for those with which the semaphore was made.
+void store_set_units(const detail::domain_file& file, const detail::semaphore_words& words,
+                     rma::word bits) {
+  struct {
+    const detail::domain_file& file;
+    const detail::semaphore_words& words;
+    rma::word bits;
+    void store_units() const { file.word(words.present).store(bits, std::memory_order_release); }
+    void note_release() const { detail::note_release(file, words); }
+  } by{file, words, bits};
+  lock::set_units(by);
+}
+
 detail::time_limit how_long() { return {shm::detail::ns_from_now(at_most_ns)}; }
 
 /// Throws domain_error (disagrees) unless the lock is a semaphore.
@@ -38,9 +52,9 @@ void store(const std::shared_ptr<detail::domain_file>& file, std::string_view na
     const auto found = detail::find_lock(*file, name);
     if (!found) continue;
     check_semaphore(name, *found);
-    return detail::store_set_units(
-        *file, detail::words_of_semaphore(found->line * rma::line_words, found->words),
-        set_by_operator::bits_of(units));
+    return store_set_units(*file,
+                           detail::words_of_semaphore(found->line * rma::line_words, found->words),
+                           set_by_operator::bits_of(units));
   }
 }
 

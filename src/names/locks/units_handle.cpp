@@ -11,6 +11,9 @@
 //     on its own host see that it is stopped, and take free units without the queue (S1), all that
 //     they want or none (S7). `head_waits` may be left set by a head that died; each head clears
 //     it.
+// S9. In a cluster's domain, a head whose host was cut off for longer than the time to live gives
+//     back what it has collected, and stands in the queue anew: another host may have its own head
+//     by then, and those units.
 #include <algorithm>
 #include <optional>
 
@@ -104,7 +107,9 @@ class units_handle final : public handle {
   }
   void check_held(mode as) const override { ours().first().check_held(as); }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
-  [[nodiscard]] int units() const override { return present_units().count(); }
+  [[nodiscard]] int units() const override {
+    return (queue_.is_current() ? present_units() : made_for_).count();
+  }
   [[nodiscard]] std::vector<int> units_held() const override {
     return held() == mode::none ? std::vector<int>{} : ours_.last();
   }
@@ -189,6 +194,7 @@ class units_handle final : public handle {
 
  private:
   [[nodiscard]] bool take_units(limit patience);
+  [[nodiscard]] bool hold_taken();
   [[noreturn]] void undo_jump();
   [[nodiscard]] const own_units& ours() const {
     if (ours_.is_held()) return ours_;
@@ -287,18 +293,27 @@ bool units_handle::take_units(limit patience) {
     const place at = stand_in_queue(until);
     if (at == place::none) return false;
     if (at == place::stuck) {
-      if (lock::take_past_head(*this)) return ours_.hold(), true;
+      if (lock::take_past_head(*this) && hold_taken()) return true;
       if (until.at == 0) return false;
       continue;
     }
     const at_head hold(*this);
     const head_step how = take_as_head(until, since);
     if (how == head_step::late) return false;
-    // If the domain was removed meanwhile, units may be those of the present domain, and the queue
-    // is not: its N was not compared.
-    if (how == head_step::had && ours_.are_of(queue_.file())) return ours_.hold(), true;
-    if (how == head_step::had) give_back();
+    if (how == head_step::had && hold_taken()) return true;
   }
+}
+
+// The end of an acquire, which begins anew if this is false. If the domain was removed meanwhile,
+// units may be those of the present domain, and the queue is not: its N was not compared. And of
+// several units the first may have been lost before the last was there.
+bool units_handle::hold_taken() {
+  const bool are_good = ours_.are_of(queue_.file()) && (ours_.wanted() == 1 || ours_.are_valid());
+  if (are_good)
+    ours_.hold();
+  else
+    give_back();
+  return are_good;
 }
 
 // The program has left an acquire at the head of the queue by siglongjmp.
@@ -337,10 +352,7 @@ void units_handle::give_back() noexcept {
 // The add comes after the units are free, and before the bell's sleepers are counted. A waiter that
 // sleeps has counted itself before it reads the word for the last time.
 void units_handle::note_release() {
-  if (queue_.found() == nullptr) return;
-  const std::uint32_t word = words().released;
-  queue_.file().word(word).fetch_add(1, std::memory_order_seq_cst);
-  queue_.file().bell_of_line(word / rma::line_words).ring_after_rmw();
+  if (queue_.found() != nullptr) detail::note_release(queue_.file(), words());
 }
 
 // ---- the queue ----
@@ -414,6 +426,9 @@ class units_handle::head {
   [[nodiscard]] bool try_units() { return of_.try_units(); }
   void give_back() { of_.give_back(); }
   [[nodiscard]] head_step before_wait() {
+    // Another host may have its own head by now: two of them that collect could wait for each
+    // other.
+    if (of_.ours_.wanted() > 1 && of_.queue_.valid_for() == 0) return head_step::moved;
     if (const auto step = of_.ask_other_hosts(until_)) return *step;
     if (until_.at == 0) return head_step::late;
     of_.set_head_waits(true);
@@ -517,7 +532,10 @@ bool units_handle::take_from_other_hosts(limit patience) {
 
 head_step units_handle::await_release(lock::release_mark seen, rma::deadline until) {
   domain_port& port = queue_.port();
-  const port_interrupt ends(port, interrupt_);
+  const std::function<bool()> collects = [this] {
+    return queue_.guard_all_during([this] { return is_interrupted(); });
+  };
+  const port_interrupt ends(port, ours_.wanted() > 1 ? collects : interrupt_);
   const rma::cpu_cell released{0, words().released};
   const rma::deadline retry = port.deadline_in(head_retries_every);
   const rma::plain_cell serial{0, place_of_serial(*queue_.found())};
@@ -565,8 +583,9 @@ bool units_handle::make_hosts_agree(rma::deadline until) {
   if (*noted == 0 && !queue_.set_done_until(ours, left_until(until))) return false;
   if (set_by_operator::from(*noted)) {
     // The agent may have learned of later units meanwhile.
-    rma::word unset = made_for_.bits();
-    queue_.file().word(words().present).compare_exchange_strong(unset, *noted);
+    auto& present = queue_.file().word(words().present);
+    rma::word before = present.load();
+    if ((before & set_by_operator::mark) == 0) present.compare_exchange_strong(before, *noted);
   } else if (*noted != 0 && *noted != ours) {
     const auto theirs = unit_set::from(*noted);
     throw domain_error(domain_error::reason::disagrees,

@@ -51,6 +51,8 @@ class one_word {
 /// The order of the steps as it is. Mutants have other ones.
 struct steps_of_semaphore {
   static constexpr bool has_queue = true;
+  /// The last unit is not there before an operator sets it.
+  static constexpr bool grows = false;
   template <class Head>
   [[nodiscard]] static lock::head_step wait_as_head(Head& head) {
     return lock::wait_as_head(head);
@@ -58,6 +60,15 @@ struct steps_of_semaphore {
   template <class Holder>
   static void release_units(Holder& holder) {
     lock::release_units(holder);
+  }
+};
+
+/// The same, and rank 0 sets the last unit while it holds another one.
+struct steps_of_growing_semaphore : steps_of_semaphore {
+  static constexpr bool grows = true;
+  template <class Operator>
+  static void set_units(Operator& by) {
+    lock::set_units(by);
   }
 };
 
@@ -76,16 +87,21 @@ class semaphore {
                                      .bytes_per_node = 0,
                                      .bytes_per_participant = 0};
   static constexpr int units = Units;
+  static constexpr bool grows = Steps::grows;
   struct cells {
     typename part::cells queue;
     std::array<typename part::cells, Units> unit;
     rma::cpu_cell released;
+    rma::cpu_cell is_grown;  // not 0: the last unit is there
+    rma::cpu_cell has_come;  // not 0: another rank than 0 has had a unit
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set) {
       cells made{};
       made.queue = part::cells::place(in, machine, set);
       for (auto& each : made.unit) each = part::cells::place(in, machine, set);
       made.released = in.take<rma::cpu_cell>(1).at(0);
+      made.is_grown = in.take<rma::cpu_cell>(1).at(0);
+      made.has_come = in.take<rma::cpu_cell>(1).at(0);
       return made;
     }
   };
@@ -102,7 +118,7 @@ class semaphore {
   [[nodiscard]] bool try_lock() { return acquire(true); }
   void unlock() { Steps::release_units(*this); }
 
-  /// Those that it has, in their order.
+  /// The units that the participant has, in the order in which it took them.
   [[nodiscard]] const std::array<int, Units>& units_held() const { return has_; }
   [[nodiscard]] int count_held() const { return count_; }
   [[nodiscard]] std::uint64_t token() const { return ours().token(); }
@@ -115,7 +131,8 @@ class semaphore {
     return {.released = port_.load(where_.released), .deaths = port_.deaths()};
   }
   [[nodiscard]] bool try_units() {
-    for (int i = 0; i < Units && count_ < wanted_; ++i)
+    const int units = present_units();
+    for (int i = 0; i < units && count_ < wanted_; ++i)
       if (!has(i) && units_[static_cast<std::size_t>(i)]->try_lock()) add(i);
     return count_ == wanted_;
   }
@@ -137,9 +154,19 @@ class semaphore {
   }
   void note_release() { static_cast<void>(port_.cpu_fetch_add(where_.released, 1)); }
   void take_without_lock(int unit) { add(unit); }
+  void store_units() { static_cast<void>(port_.cpu_swap(where_.is_grown, 1)); }
+
+  /// Called by a holder of a semaphore that grows: rank 0 goes on when another rank has had a unit,
+  /// which must not wait for a release.
+  void stay_while_it_grows(rank_t rank) {
+    if (rank != 0) return static_cast<void>(port_.cpu_swap(where_.has_come, 1));
+    Steps::set_units(*this);
+    const rma::lifeline line{where_.queue.beside(), 0, 0};  // until somebody has died
+    static_cast<void>(port_.await_or_death(where_.has_come, rma::differs_from(0), line));
+  }
 
   /// From now on this participant takes all units.
-  void want_all() { wanted_ = Units; }
+  void want_all() { wanted_ = present_units(); }
 
  private:
   [[nodiscard]] bool acquire(bool only_tries) {
@@ -149,6 +176,10 @@ class semaphore {
     const bool had = Steps::wait_as_head(*this) == lock::head_step::had;
     if constexpr (Steps::has_queue) queue_.unlock();
     return had;
+  }
+  [[nodiscard]] int present_units() {
+    if constexpr (Steps::grows) return port_.load(where_.is_grown) != 0 ? Units : Units - 1;
+    return Units;
   }
   [[nodiscard]] int& at(int i) { return has_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] bool has(int unit) const {
@@ -217,6 +248,8 @@ class semaphore_program
     for (int i = 0; i < Semaphore::units; ++i)
       name(e, cells.unit[static_cast<std::size_t>(i)], "unit" + std::to_string(i));
     e.name_cells(cells.released.index, 1, "released");
+    e.name_cells(cells.is_grown.index, 1, "is_grown");
+    e.name_cells(cells.has_come.index, 1, "has_come");
     e.set_places(lines.index, base::line_words);
     e.allow_cells(lines.index, in.used());
   }
@@ -238,6 +271,7 @@ class semaphore_program
     e.begin_acquire(rank, only_tries);
     if (only_tries ? !its.try_lock() : (its.lock(), false)) return e.give_up_acquire(rank);
     e.enter(rank, is_mutex);
+    if constexpr (Semaphore::grows) its.stay_while_it_grows(rank);
     if constexpr (is_mutex)
       stay_alone(e, rank, its);
     else

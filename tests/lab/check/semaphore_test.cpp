@@ -64,6 +64,13 @@ TEST(semaphore_of_robust_locks, several_units_are_taken_all_or_none) {
   expect_ok<3, 2>({});
 }
 
+// S2: a head that waits gets a unit that is new, though nobody releases one.
+TEST(semaphore_of_robust_locks, a_new_unit_is_seen) {
+  const report made =
+      run(semaphore_subject<semaphore<2, 1, 1, steps_of_growing_semaphore>>(), bounds{}.asked());
+  EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+}
+
 TEST(semaphore_of_robust_locks, breaks_no_rule_at_random) {
   for (const bounds of :
        {bounds{.writers = 3, .rounds = 2, .deaths = 1}, bounds{.writers = 3, .deaths = 2}}) {
@@ -142,6 +149,15 @@ struct keeps_a_part : steps_of_semaphore {
   }
 };
 
+/// An operator changes the word before the unit is there, and the head sleeps on (S2).
+struct sets_after_note : steps_of_growing_semaphore {
+  template <class Operator>
+  static void set_units(Operator& by) {
+    by.note_release();
+    by.store_units();
+  }
+};
+
 template <int Units, class Steps, int Take = 1>
 void expect_broken(const std::string& property, const bounds& of = {}) {
   const report made = run(semaphore_subject<semaphore<Units, Take, Take, Steps>>(), of.asked());
@@ -160,6 +176,9 @@ TEST(mutants_of_the_semaphore, collects_without_the_queue) {
 }
 TEST(mutants_of_the_semaphore, gives_up_with_a_unit_in_its_hands) {
   expect_broken<2, keeps_a_part, 2>("not free", {.writers = 1, .try_writers = 1});
+}
+TEST(mutants_of_the_semaphore, sets_a_unit_after_the_word) {
+  expect_broken<2, sets_after_note>("deadlock");
 }
 TEST(mutants_of_the_semaphore, takes_a_unit_without_its_lock) {
   expect_broken<1, takes_a_held_one>("fencing token");

@@ -2,11 +2,12 @@
 
 import json
 import os
+import select
 import subprocess
 import time
 import unittest
 
-from testbed import Cluster
+from testbed import Cluster, long_test
 from testbed.host import DOMAIN, PROGRAM
 from waiting import wait_until
 
@@ -106,6 +107,57 @@ class Slots(unittest.TestCase):
         large.terminate()
         self.assertIn(small.stdout.readline(), ("0\n", "1\n", "2\n"))
 
+    def start_again(self, host):
+        host.start_agent()
+        self.cluster.await_members(self.cluster.hosts)
+
+    @long_test
+    def test_a_host_that_is_lost_while_it_collects(self):
+        """Its units are free after the TTL, and the next request gets all that it wants."""
+        holder = self.several(1, 3, 1, "lost")
+        holder.stdout.readline()
+        large = self.several(0, 3, 3, "lost")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            0, "units", "lost", "--domain", f"etcd:{DOMAIN}").stdout))
+        next_one = self.several(1, 3, 3, "lost")
+        host = self.cluster.hosts[0]
+        host.agent.kill()
+        large.kill()
+        self.addCleanup(self.start_again, host)
+        holder.terminate()
+        self.assertEqual(next_one.stdout.readline(), "0,1,2\n")
+        # A part of the units is not left with anybody.
+        next_one.terminate()
+        next_one.wait(timeout=10)
+        again = self.several(1, 3, 3, "lost")
+        self.assertEqual(again.stdout.readline(), "0,1,2\n")
+
+    def test_a_host_that_is_cut_off_while_it_collects(self):
+        """When it is back it has nothing of what it had, and there is no second head: both hosts get
+        all units, one after the other."""
+        holder = self.several(1, 3, 1, "cut")
+        holder.stdout.readline()
+        first = self.several(0, 3, 3, "cut")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            0, "units", "cut", "--domain", f"etcd:{DOMAIN}").stdout))
+        agent = self.cluster.hosts[0].agent
+        agent.stop()
+        self.addCleanup(agent.go_on)
+        second = self.several(1, 3, 3, "cut")
+        self.assertTrue(wait_until(lambda: "collected" in self.said(
+            1, "units", "cut", "--domain", f"etcd:{DOMAIN}").stdout, 10 * TTL))
+        agent.go_on()
+        self.cluster.await_members(self.cluster.hosts)
+        time.sleep(1.5)  # the first one tries the units anew each second
+        holder.terminate()
+        ready, _, _ = select.select([first.stdout, second.stdout], [], [], 10 * TTL)
+        self.assertEqual(len(ready), 1)
+        one, other = (first, second) if ready[0] is first.stdout else (second, first)
+        self.assertEqual(one.stdout.readline(), "0,1,2\n")
+        self.assertEqual(select.select([other.stdout], [], [], 1)[0], [], "they hold at once")
+        one.terminate()
+        self.assertEqual(other.stdout.readline(), "0,1,2\n")
+
     def test_an_attempt_gets_all_or_none(self):
         holder = self.several(1, 3, 1, "all")
         holder.stdout.readline()
@@ -155,7 +207,7 @@ class Slots(unittest.TestCase):
         host = self.cluster.hosts[1]
         host.agent.kill()
         self.set_units(0, "later", "6,7")
-        host.start_agent()
+        self.start_again(host)
         self.assertTrue(wait_until(lambda: self.said(
             1, "domain", "show", f"etcd:{DOMAIN}", "--json").stdout.count('"mask=192,') == 1))
         run = self.unit(1, 2, "later")

@@ -159,6 +159,8 @@ TEST_F(DomainSetUnits, ANameThatIsNotInUseCanBeSet) {
   EXPECT_EQ(any.unit(), 4);
   any.release();
   EXPECT_TRUE(in_.remove_lock("s"));
+  named_semaphore(in_, "t", 3).acquire();  // perhaps in the same words
+  EXPECT_EQ(any.units_of(), 8) << "as it was made";
   any.acquire();
   EXPECT_EQ(any.unit(), 0) << "it was forgotten";
   EXPECT_EQ(any.units_of(), 8);

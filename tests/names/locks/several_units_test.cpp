@@ -172,7 +172,7 @@ TEST_F(DomainSeveralUnits, S8SmallRequestsDoNotOvertakeALargeOne) {
   EXPECT_EQ(large.await_units(), (std::vector{0, 1, 2}));
   EXPECT_FALSE(small.has_units());
   large.end();
-  EXPECT_EQ(small.await_units(), std::vector{0});
+  EXPECT_EQ(small.await_units().size(), 1u) << "the first that was free when it looked";
   small.end();
 }
 
@@ -189,7 +189,7 @@ TEST_F(DomainSeveralUnits, TheDomainShowsOneParticipantWithItsUnits) {
   EXPECT_TRUE(users[1].waits());
   EXPECT_EQ(users[1].unit, -1);
   first.end();
-  EXPECT_EQ(second.await_units(), (std::vector{0, 2, 3}));
+  EXPECT_EQ(second.await_units().size(), 3u);
   second.end();
 }
 
@@ -258,6 +258,28 @@ TEST_F(DomainSeveralUnits, ADeathWithAnotherLockIsToldThere) {
   holds.end();
 }
 
+TEST_F(DomainSeveralUnits, ADeathInAFunctionThatIsCalledMeanwhileIsToldToo) {
+  taker holds = take(1, 2);
+  static_cast<void>(holds.await_units());
+  child large([&] {
+    named_semaphore s = handle(2, 2);
+    named_control(s).interrupt_with([&] {
+      if (in_.users_of("s").back().units_held.empty()) return false;
+      named_mutex guarded(in_, "guarded");
+      guarded.lock();
+      raise(SIGKILL);
+      return true;
+    });
+    s.acquire();
+    return 0;
+  });
+  EXPECT_EQ(large.wait(), 1000 + SIGKILL);
+  named_mutex guarded(in_, "guarded");
+  ASSERT_TRUE(guarded.try_lock_for(5s));
+  EXPECT_TRUE(guarded.owner_died());
+  holds.end();
+}
+
 TEST_F(DomainSeveralUnits, S6OthersPassAStoppedHeadOnlyWithAllThatTheyWant) {
   taker first = take(1, 4);
   static_cast<void>(first.await_units());
@@ -274,7 +296,7 @@ TEST_F(DomainSeveralUnits, S6OthersPassAStoppedHeadOnlyWithAllThatTheyWant) {
   EXPECT_FALSE(attempt.try_acquire()) << "one unit is free";
   EXPECT_FALSE(next.has_units());
   second.end();
-  EXPECT_EQ(next.await_units(), (std::vector{0, 1}));
+  EXPECT_EQ(next.await_units().size(), 2u);
   EXPECT_LT(clock::now() - before, 5s);
   head.signal(SIGCONT);
   next.end();

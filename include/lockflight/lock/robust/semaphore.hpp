@@ -13,13 +13,13 @@
 // S1. At most N hold, each another unit: a holder holds the lock of its unit. This does not depend
 //     on the queue, which orders acquires and nothing more.
 // S2. The head does not miss a release: it reads `released` before it tries the units, and a
-//     release changes the word after it has freed the unit.
+//     release changes the word after it has freed the unit. Units that are new count as released.
 // S3. The head does not miss a death: it reads the number of deaths before it tries the units. A
 //     holder that dies between its two steps changes nothing in `released`, but is a death. A
 //     failing attempt on a unit repairs it.
 // S4. A head that dies frees the queue, as any holder of a lock; the next waiter becomes the head.
 //     The units that the head had taken become free in the same way.
-// S5 and S6 are in units_handle.cpp.
+// S5, S6 and S9 are in units_handle.cpp.
 // S7. Nobody but the head waits while it has a part of the units that it wants. So two participants
 //     never wait for units of each other. A participant that leaves the queue, or is not in it, has
 //     all units that it wants, or gives back those that it has taken.
@@ -93,6 +93,16 @@ template <class Taker>
   const bool has_all = taker.try_units();
   if (has_all) taken.keep();
   return has_all;
+}
+
+/// For an operator, who changes which units there are. The head reads them after `released` (S2),
+/// so they are stored before the word changes. `Operator` has
+///   void store_units();
+///   void note_release();
+template <class Operator>
+void set_units(Operator& by) {
+  by.store_units();
+  by.note_release();
 }
 
 /// For a holder of units. `Holder` has

@@ -212,6 +212,31 @@ TEST_F(EtcdStore, KeepsNotes) {
   EXPECT_TRUE(carry_out(store, of, {}).what.seen->members.empty());
 }
 
+// Agents learn of such a note by a hint, and see in the next view that some note has changed.
+TEST_F(EtcdStore, TellsOfANote) {
+  heard of;
+  etcd_store store(test::loop(), options(), of.events());
+  store.begin_watch();
+  ASSERT_TRUE(test::comes_true([&] { return of.hints() == 1; }));  // it watches
+  EXPECT_EQ(test::now(store.others().read_view())->changes, 0);
+  etcd_client other(test::loop(), server().options(), domain());
+  (void)test::now(other.put_if("n", 0, "silent"));
+  const auto before = test::now(other.get("n"))->changed;
+  EXPECT_FALSE(test::now(other.put_if_and_tell("n", before + 1, "refused")));
+  test::run_for(std::chrono::milliseconds(50));  // for a hint that must not come
+  EXPECT_EQ(of.hints(), 1);
+  const auto written = test::now(other.put_if_and_tell("n", before, "told"));
+  ASSERT_TRUE(written);
+  ASSERT_TRUE(test::comes_true([&] { return of.hints() == 2; }));
+  EXPECT_EQ(test::now(store.others().get("n"))->text, "told");
+  EXPECT_EQ(test::now(store.others().read_view())->changes, *written);
+  // The same text again is told as well.
+  ASSERT_TRUE(test::now(other.put_if_and_tell("n", *written, "told")));
+  EXPECT_TRUE(test::comes_true([&] { return of.hints() == 3; }));
+  const std::string name("\xff\n", 2);  // a name is any bytes
+  EXPECT_TRUE(test::now(other.put_if_and_tell(name, 0, "told")));
+}
+
 TEST_F(EtcdStore, IsRefusedWithWrongOptions) {
   for (const char* const url : {"", "127.0.0.1:1", "ftp://a:1", "http://", "http://a:1/v3",
                                 "http://u:p@a:1", "http://a:1?x"}) {
