@@ -18,7 +18,7 @@
 // role is told before another one can have it. `lockflight who NAME` shows the leader and the
 // candidates, and `lockflight run NAME` is a candidate, too.
 //
-// Cost: campaign() is an acquire and a publication, step_down() a release and, in a cluster's
+// Cost: campaign() is an acquire, a publication and the watch of named_handle::loss(), step_down() a release and, in a cluster's
 // domain, one more publication. An observer sleeps (named_handle::await_published()).
 #pragma once
 

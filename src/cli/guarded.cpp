@@ -336,7 +336,7 @@ outcome guarded_run::look_at_others() {
   const std::uint64_t token = last ? last->token : 0;
   if (!std::exchange(has_seen_, true)) seen_token_ = token;
   const bool is_news = last && token != seen_token_;
-  const bool is_of_period = how == outcome::done && last && note_->is_of_noted_period(last->began);
+  const bool is_of_period = how == outcome::done && last && last->until == note_->done_until();
   if (!is_news && !is_of_period) return held_->is_held() ? how : outcome::has_lock;
   followed_ = std::move(last);
   return outcome::followed;
@@ -358,6 +358,7 @@ void guarded_run::keep_result(const ending& its) {
   if (held_->is_lost()) return;
   own_.code = its.code;
   own_.ended = seconds_of_wall_clock();
+  own_.until = note_ ? note_->period_end() : 0;
   constexpr limit etcd_answers_within = limit::of_ns(5'000'000'000);
   named_control(*held_).interrupt_with(nullptr);
   const auto say_unless_done = [&](const std::string& what, const std::function<bool()>& is_done) {

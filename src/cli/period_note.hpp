@@ -34,11 +34,8 @@ class period_note {
   [[nodiscard]] bool write_after_success(named_handle& of, limit patience) {
     return named_control(of).set_done_until(period_end_, patience);
   }
-  /// True if work that began at that moment is that of the period that the note says is done, as
-  /// read last. It may have begun a moment after the end of the period.
-  [[nodiscard]] bool is_of_noted_period(wall_seconds moment) const {
-    return moment + length_ >= done_until_;
-  }
+  /// The end of the period that this run has noted, or found open.
+  [[nodiscard]] wall_seconds period_end() const { return period_end_; }
   /// False if the period that was noted was over when etcd had answered.
   [[nodiscard]] bool is_of_present_period() const {
     return end_of_present_period(length_) == period_end_;

@@ -38,14 +38,16 @@ std::optional<run_result> result_in(const published_value& published) {
   return run_result{.code = code,
                     .began = field(value, "began", wall_seconds{0}),
                     .ended = field(value, "ended", wall_seconds{0}),
+                    .until = field(value, "until", wall_seconds{0}),
                     .host = field(value, "host", std::string()),
                     .command = field(value, "command", std::string()),
                     .token = published.token};
 }
 
 bool publish_result(named_handle& of, const run_result& what, limit patience) {
-  json value{{version_field, version}, {"code", what.code}, {"began", what.began},
-             {"ended", what.ended},    {"host", what.host}, {"command", what.command}};
+  json value{{version_field, version}, {"code", what.code},   {"began", what.began},
+             {"ended", what.ended},    {"until", what.until}, {"host", what.host},
+             {"command", what.command}};
   const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
   return named_control(of).publish(text, lasts::with_name, patience);
 }

@@ -16,6 +16,7 @@ struct run_result {
   int code = 0;              ///< the exit code of COMMAND, or 128 + n after signal n
   wall_seconds began = 0;    ///< when COMMAND began
   wall_seconds ended = 0;    ///< and when it ended
+  wall_seconds until = 0;    ///< with --every: the end of the period whose work it was
   std::string host = "";     ///< of the run
   std::string command = "";  ///< the name of its program
   std::uint64_t token = 0;   ///< of the hold

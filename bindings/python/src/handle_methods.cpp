@@ -236,18 +236,18 @@ void add_handle(nb::module_& to) {
               const std::string& kind, const std::string& parameters, int units, int take,
               const std::vector<int>& numbers, bool raises, bool reentrant, bool shared,
               bool raises_on_loss, std::uint64_t loss_number, double max_hold, int priority) {
-             new (self) handle_object(
-                 {.in = in,
-                  .name = name,
-                  .what = {.kind = kind, .parameters = parameters},
-                  .units = units_from(units, take, numbers),
-                  .raises = raises,
-                  .reentrant = reentrant,
-                  .shared = shared,
-                  .raises_on_loss = raises_on_loss,
-                  .priority = priority,
-                  .loss_number = loss_number,
-                  .max_hold = std::chrono::nanoseconds(static_cast<std::int64_t>(max_hold * 1e9))});
+             new (self) handle_object({.in = in,
+                                       .name = name,
+                                       .what = {.kind = kind, .parameters = parameters},
+                                       .units = units_from(units, take, numbers),
+                                       .raises = raises,
+                                       .reentrant = reentrant,
+                                       .shared = shared,
+                                       .raises_on_loss = raises_on_loss,
+                                       .priority = priority,
+                                       .loss_number = loss_number,
+                                       .max_hold = std::chrono::nanoseconds(
+                                           static_cast<std::int64_t>(std::ceil(max_hold * 1e9)))});
            })
       .def(
           "__init__",

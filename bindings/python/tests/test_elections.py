@@ -166,6 +166,19 @@ def test_a_lost_term(domain):
         pass
 
 
+def test_a_lost_term_is_followed_by_another(domain):
+    election = Election("a", domain, value="x")
+    assert election.campaign()
+    lockflight.Domain.remove(domain, force=True)
+    end = time.monotonic() + 20
+    while election.is_leader:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    assert election.campaign()
+    assert election.leader().value == "x"
+    election.step_down()
+
+
 def test_tasks(domain):
     async def candidate(value, order):
         async with Election("a", domain, value=value) as election:

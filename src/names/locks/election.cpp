@@ -139,7 +139,10 @@ bool election::campaign(limit patience) {
 /// answer in time.
 bool election::begins_to_lead(limit patience) {
   named_control control(role_);
-  if (control.publish(value_, lasts::with_hold, patience)) return true;
+  if (control.publish(value_, lasts::with_hold, patience)) {
+    static_cast<void>(role_.loss());  // is_leader() is false once the domain was removed, too
+    return true;
+  }
   if (patience.is_for_ever()) no_answer(name(), control.missing_answer());
   role_.release();
   return false;

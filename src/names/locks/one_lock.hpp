@@ -136,7 +136,8 @@ class one_lock final : public handle {
   [[nodiscard]] stored_value value_here();
   [[nodiscard]] std::optional<stored_value> value_in(const found_lock& block);
   [[nodiscard]] std::optional<published_value> await_other_value(const published_value& seen,
-                                                                 rma::deadline until);
+                                                                 rma::deadline until,
+                                                                 bool may_grow);
   void check_ability(mode as, limit patience) const;
   [[nodiscard]] bool is_usable() const {
     return at_ && at_->is_current() && !at_->is_taken_away.load(std::memory_order_relaxed);

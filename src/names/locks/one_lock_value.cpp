@@ -11,6 +11,9 @@ namespace {
 
 /// A waiter looks whether the holder of a value lives, once in that time.
 constexpr std::uint64_t examines_every_ns = 1'000'000'000;
+/// The time in which a value moves to a larger block, and how often a waiter looks meanwhile.
+constexpr std::uint64_t grows_within_ns = 100'000'000;
+constexpr int most_misses = 50;
 /// The pause between two questions to an agent that has not stored the value.
 constexpr std::uint64_t asks_again_after_ns = 100'000'000;
 
@@ -87,12 +90,13 @@ std::optional<stored_value> one_lock::value_in(const found_lock& block) {
 published_value one_lock::await_published(const published_value& seen, limit patience) {
   const std::uint64_t until_ns = shm::detail::ns_from_now(patience.nanoseconds());
   const time_limit how_long{until_ns, interrupt_ ? &interrupt_ : nullptr};
-  for (;;) {
+  for (int misses = 0;; ++misses) {
     try {
       if (!me_) use(attach_thread(file_, how_long));
       if (!me_) return seen;
       if (!me_->is_ours()) wrong_thread();
-      if (auto other = await_other_value(seen, {until_ns})) return *std::move(other);
+      if (auto other = await_other_value(seen, {until_ns}, misses < most_misses))
+        return *std::move(other);
       if (now_ns() >= until_ns) return seen;
     } catch (const directory_is_busy&) {
       return seen;
@@ -106,9 +110,16 @@ published_value one_lock::await_published(const published_value& seen, limit pat
 // Nothing if the time is over, or the words have moved: the agent of a cluster's domain forgets
 // those of names that its host does not use.
 std::optional<published_value> one_lock::await_other_value(const published_value& seen,
-                                                           rma::deadline until) {
+                                                           rma::deadline until, bool may_grow) {
   domain_port& port = me_->port();
   const time_limit how_long{until.at, interrupt_ ? &interrupt_ : nullptr};
+  // A value that needs a larger block has none for a moment, and then one that is not filled.
+  may_grow = may_grow && seen.token != 0 && !file_->is_of_cluster();
+  const auto present = may_grow ? find_value(*file_, name()) : std::nullopt;
+  if (may_grow && (!present || value_words(*file_, *present).is_empty())) {
+    static_cast<void>(how_long.sleep(grows_within_ns / most_misses));
+    return std::nullopt;
+  }
   const found_lock block = room_for_value(*me_, name(), 0, how_long);
   const value_words words(*file_, block);
   const port_interrupt ends(port, interrupt_);

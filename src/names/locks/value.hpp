@@ -40,6 +40,11 @@ class value_words {
   [[nodiscard]] rma::word read_number() const;
   /// Nothing if the block has become another one's, or the file was written over.
   [[nodiscard]] std::optional<stored_value> read() const;
+  /// True if nothing was published since the block was made.
+  [[nodiscard]] bool is_empty() const {
+    const auto now = read();
+    return now && now->is_unknown;
+  }
   /// Wakes the readers that wait here, since the value is elsewhere now.
   void wake() const;
   /// Publishes, and wakes the readers that wait. Called by one participant at a time.

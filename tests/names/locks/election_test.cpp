@@ -247,8 +247,7 @@ TEST(Election, ALostTermEndsInFavourOfAnotherToo) {
   election one(d, "a", "one", 3);
   EXPECT_TRUE(one.campaign());
   domain::remove(own.name(), true);
-  const auto token = one.loss();
-  while (!token.stop_requested()) std::this_thread::sleep_for(1ms);
+  while (one.is_leader()) std::this_thread::sleep_for(1ms);
   one.step_down_for("other");
   EXPECT_FALSE(one.role().is_held());
   EXPECT_TRUE(one.campaign()) << "with a priority, in the domain that has the name now";

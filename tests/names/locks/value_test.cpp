@@ -24,7 +24,8 @@ TEST(DomainValue, AHolderPublishesAndAllRead) {
   a.publish("10.0.0.5:8080");
   EXPECT_EQ(other.published(), (published_value{"10.0.0.5:8080", a.token(), lasts::with_hold}));
   a.publish("");
-  EXPECT_EQ(other.published(), (published_value{"", a.token(), lasts::with_hold})) << "empty is a value";
+  EXPECT_EQ(other.published(), (published_value{"", a.token(), lasts::with_hold}))
+      << "empty is a value";
   const std::string odd("a\0b\n\t", 5);
   a.publish(odd);
   EXPECT_EQ(other.published().bytes, odd);

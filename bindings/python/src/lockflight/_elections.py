@@ -97,10 +97,9 @@ class Election:
         if not 0 <= checked_whole("priority", priority, _PRIORITIES) <= MOST_PRIORITY:
             raise ValueError(f"priority {priority!r} (accepted: {_PRIORITIES})")
         checked_function("on_loss", on_loss)
-        told = None if on_loss is None else self._tell
         self._value = _bytes_of("value", value)
         self._priority, self._loss, self._on_loss = priority, loss, on_loss
-        self._role = _Role(name, domain, priority, loss, told)
+        self._role = _Role(name, domain, priority, loss, self._tell)
         self._observer = Mutex(name, self._role.domain, loss="ignore")
         self._precedence = _core.Precedence(priority)
 
@@ -111,10 +110,12 @@ class Election:
     # ---- a thread ----
 
     def campaign(self, timeout: Optional[float] = None) -> bool:
-        """Waits until this thread leads, for at most `timeout` seconds. Whether it leads now. If a
-        leader has stepped down in favour of another candidate, this one makes way for it, for two
+        """Waits until this thread leads, for at most `timeout` seconds. Whether it leads now. A term
+        that was lost ends first. If a leader has stepped down in favour of another candidate, this one makes way for it, for two
         seconds at most."""
         until = None if timeout is None else time.monotonic() + _core.checked_seconds(timeout)
+        if self._role.held and not self.is_leader:
+            self.step_down()  # from a term that was lost
         try:
             while True:
                 left = None if until is None else max(0.0, until - time.monotonic())
@@ -159,9 +160,11 @@ class Election:
                 self._role._withdraw()
             else:
                 self._role._publish(preferred, False)
+        except OSError:  # etcd does not answer
+            if preferred is not None:
+                raise
         except _core.DomainError as error:
-            is_lost = error.reason == "not_held"
-            if not is_lost and (preferred is not None or error.reason != "system"):
+            if error.reason != "not_held":  # it was lost meanwhile
                 raise
 
     def publish(self, value: str) -> None:

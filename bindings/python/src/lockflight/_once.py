@@ -14,6 +14,7 @@ from . import _core, _workers
 from ._checked import checked_text, checked_whole
 from ._domains import Domain
 from ._locks import Mutex
+from ._way import _check_decorated
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -80,7 +81,7 @@ class _Work:
             if self.of.seconds is not None:
                 period = self.of.seconds
                 self.lock._set_done_until((int(self.began) // period + 1) * period)
-        except _core.DomainError as error:  # the work is done all the same, for this caller
+        except (_core.DomainError, OSError) as error:  # the work is done all the same, for this caller
             warnings.warn(f"{self.lock!r}: the result is not kept: {error}", stacklevel=4)
 
     def begin(self) -> None:
@@ -100,11 +101,15 @@ class _Once:
         self.name, self.domain, self.seconds = name, domain, seconds
         self.most_bytes, self.dumps, self.loads = most_bytes, dumps, loads
 
+    def __repr__(self) -> str:
+        return f"lockflight.once({self.name!r})"
+
     def work_of(self, arguments: Tuple[Any, ...], named: Any) -> _Work:
         name = self.name if isinstance(self.name, str) else self.name(*arguments, **named)
         return _Work(self, name)
 
     def __call__(self, function: _Function) -> _Function:
+        _check_decorated(function, self)
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -124,9 +129,6 @@ class _Once:
                     return result
 
             return cast(_Function, call_async)
-        if inspect.isclass(function) or not callable(function):
-            raise TypeError(f"{function!r} under once (accepted: a function or an async function)")
-
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             work = self.work_of(arguments, named)

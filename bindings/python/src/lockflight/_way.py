@@ -137,7 +137,7 @@ class Way(_core.Handle):
         return cast(_Function, call)
 
 
-def _runs_later(function: Any, under: Way) -> TypeError:
+def _runs_later(function: Any, under: object) -> TypeError:
     return TypeError(
         f"{function!r} under {under!r}, whose body runs after the call: a generator, or a coroutine "
         "that a plain function returns (accepted: a function or an async function; a generator "
@@ -150,7 +150,7 @@ def _is(what: Callable[[Any], bool], function: Any) -> bool:
     return what(function) or what(getattr(type(function), "__call__", None))
 
 
-def _check_decorated(function: Any, under: Way) -> None:
+def _check_decorated(function: Any, under: object) -> None:
     if inspect.isclass(function) or isinstance(function, staticmethod) or not callable(function):
         raise TypeError(
             f"{function!r} under {under!r} (accepted: a function or an async function, such as a "

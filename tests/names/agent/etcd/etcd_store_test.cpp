@@ -212,29 +212,31 @@ TEST_F(EtcdStore, KeepsNotes) {
   EXPECT_TRUE(carry_out(store, of, {}).what.seen->members.empty());
 }
 
-// Agents learn of such a note by a hint, and see in the next view that some note has changed.
-TEST_F(EtcdStore, TellsOfANote) {
-  heard of;
-  etcd_store store(test::loop(), options(), of.events());
-  store.begin_watch();
-  ASSERT_TRUE(test::comes_true([&] { return of.hints() == 1; }));  // it watches
-  EXPECT_EQ(test::now(store.others().read_view())->changes, 0);
+// A watch that goes on where it was names each key that has changed, once, and gives no hint when
+// it begins again.
+TEST_F(EtcdStore, AWatchOfNotesNamesEachChange) {
+  std::vector<std::string> keys;
+  int unknown = 0;
+  const etcd_watch watch(
+      test::loop(), server().options(), domain_keys(domain()).of_names(),
+      [&](const etcd_changes& what) {
+        keys.insert(keys.end(), what.keys.begin(), what.keys.end());
+        unknown += what.are_unknown ? 1 : 0;
+      },
+      etcd_watch::again::from_where_it_was);
+  ASSERT_TRUE(test::comes_true([&] { return unknown == 1; }));  // it watches
   etcd_client other(test::loop(), server().options(), domain());
-  (void)test::now(other.put_if("n", 0, "silent"));
-  const auto before = test::now(other.get("n"))->changed;
-  EXPECT_FALSE(test::now(other.put_if_and_tell("n", before + 1, "refused")));
-  test::run_for(std::chrono::milliseconds(50));  // for a hint that must not come
-  EXPECT_EQ(of.hints(), 1);
-  const auto written = test::now(other.put_if_and_tell("n", before, "told"));
-  ASSERT_TRUE(written);
-  ASSERT_TRUE(test::comes_true([&] { return of.hints() == 2; }));
-  EXPECT_EQ(test::now(store.others().get("n"))->text, "told");
-  EXPECT_EQ(test::now(store.others().read_view())->changes, *written);
-  // The same text again is told as well.
-  ASSERT_TRUE(test::now(other.put_if_and_tell("n", *written, "told")));
-  EXPECT_TRUE(test::comes_true([&] { return of.hints() == 3; }));
-  const std::string name("\xff\n", 2);  // a name is any bytes
-  EXPECT_TRUE(test::now(other.put_if_and_tell(name, 0, "told")));
+  const std::string odd("value/\xff\n");  // a name is any bytes
+  std::vector<std::string> wanted;
+  for (const std::string& note : {std::string("done/a"), odd, std::string("value/a")}) {
+    EXPECT_TRUE(test::now(other.put_if(note, 0, "told")));
+    wanted.push_back(domain_keys(domain()).note(note));
+  }
+  EXPECT_TRUE(test::now(other.put_if("ttl", 0, "of no name")));
+  ASSERT_TRUE(test::comes_true([&] { return keys.size() >= wanted.size(); }));
+  test::run_for(std::chrono::milliseconds(50));  // for a change that must not come
+  EXPECT_EQ(keys, wanted);
+  EXPECT_EQ(unknown, 1);
 }
 
 TEST_F(EtcdStore, IsRefusedWithWrongOptions) {
