@@ -350,11 +350,17 @@ void guarded_run::note_start() {
           .command = program_of({what_.words.begin(), std::prev(what_.words.end())})};
 }
 
+/// True if a signal came to the run that programs end at, unless they say otherwise.
+bool was_told_to_end(const ending& its) {
+  return its.first_to_run != 0 && its.first_to_run != SIGUSR1 && its.first_to_run != SIGUSR2;
+}
+
 /// With --every or --follow: keeps how COMMAND has ended, and with --success notes the period. A
 /// COMMAND that somebody has ended says nothing about the work.
 void guarded_run::keep_result(const ending& its) {
   const bool is_kept = what_.period || what_.follows;
-  if (!is_kept || !its.ran || its.signal_number != 0 || its.first_to_run != 0) return;
+  if (!is_kept || !its.ran || its.signal_number != 0) return;
+  if (its.code != 0 && was_told_to_end(its)) return;
   if (held_->is_lost()) return;
   own_.code = its.code;
   own_.ended = seconds_of_wall_clock();
@@ -537,11 +543,12 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   note_start();
   auto pause = what_.backoff;
   for (int tries = 0;; ++tries) {
+    if (what_.notes_success) note_->begin_work();
     const ending its =
         attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, inheritors_);
     if (!its.ran) take_note_back();
     events_.command_has_ended(its);
-    const bool has_failed = its.ran && its.code != 0 && its.first_to_run == 0;
+    const bool has_failed = its.ran && its.code != 0 && !was_told_to_end(its);
     const bool is_lost = watch != nullptr && (watch->has_acted() || held_->is_lost());
     const bool is_last = !has_failed || is_lost || tries == what_.retries;
     if (!is_last && waits_to_retry(pause, watch)) {

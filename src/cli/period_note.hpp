@@ -29,7 +29,9 @@ class period_note {
   [[nodiscard]] answer read(named_handle& of, limit patience);
   /// Notes the present period for the holder, unless it is done.
   [[nodiscard]] answer write(named_handle& of, limit patience);
-  /// Notes, for the holder, the period in which read() found the work open. False if etcd has not
+  /// The work begins now, and is that of the present period.
+  void begin_work() { period_end_ = end_of_present_period(length_); }
+  /// Notes, for the holder, the period in which the work began. False if etcd has not
   /// answered in time.
   [[nodiscard]] bool write_after_success(named_handle& of, limit patience) {
     return named_control(of).set_done_until(period_end_, patience);

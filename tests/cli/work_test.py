@@ -42,6 +42,15 @@ class Success(WorkTest):
         self.assertEqual(self.run_in("no-such-program", options=SUCCESS)[0], 127)
         self.assertEqual(self.run_in("echo", "ran", options=SUCCESS), (0, "ran\n", ""))
 
+    def test_a_signal_that_is_passed_on_is_no_failure(self):
+        process, pid = self.hold("trap 'test -e done && exit 0' USR1; while :; do sleep 0.05; done",
+                                 options=SUCCESS)
+        pathlib.Path(self.folder, "done").touch()
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.done()[0], 0)
+
     def test_one_of_many_succeeds(self):
         script = "echo ran; sleep 0.1"
         runs = [self.start("run", "--domain", DOMAIN, *SUCCESS, "jobs", "--", "sh", "-c", script)
@@ -76,6 +85,15 @@ class Retries(WorkTest):
             self.run_in("sh", "-c", self.COUNTS, options=["--retries", "5", "--backoff", "1s"]),
             (0, "try\n" * 3, ""))
         self.assertGreater(time.monotonic() - begun, 1 + 2)
+
+    def test_a_signal_for_the_command_does_not_end_them(self):
+        process, _ = self.hold("trap 'exit 1' USR1; while :; do sleep 0.05; done",
+                               options=["--retries", "1"])
+        process.send_signal(signal.SIGUSR1)
+        self.assertTrue(process.stdout.readline().strip().isdigit(), "a second try")
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 1)
 
     def test_they_end(self):
         self.assertEqual(self.run_in("sh", "-c", self.COUNTS, options=["--retries", "1"]),
