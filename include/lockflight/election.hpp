@@ -18,8 +18,9 @@
 // role is told before another one can have it. `lockflight who NAME` shows the leader and the
 // candidates, and `lockflight run NAME` is a candidate, too.
 //
-// Cost: campaign() is an acquire, a publication and the watch of named_handle::loss(), step_down() a release and, in a cluster's
-// domain, one more publication. An observer sleeps (named_handle::await_published()).
+// Cost: campaign() is an acquire, a publication and the watch of named_handle::loss(), step_down()
+// a release and, in a cluster's domain, one more publication. An observer sleeps
+// (named_handle::await_published()).
 #pragma once
 
 #include <chrono>
@@ -54,6 +55,9 @@ class precedence {
   explicit precedence(int priority);
 
   [[nodiscard]] int priority() const { return priority_; }
+  /// For a leader that is about to step down in favour of the candidate with that value: publishes
+  /// its preference. Throws as named_handle::publish().
+  static void prefer(named_handle& role, std::string_view value);
   /// For the holder of the role: true if it is to make way. While it does, it goes on showing its
   /// priority (named_control::set_priority()). In a cluster's domain this is a read of etcd, and a
   /// question to the other hosts; if they do not answer within that limit, and at most a second,
@@ -64,8 +68,8 @@ class precedence {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Nothing if the last leader has preferred nobody.
-  [[nodiscard]] std::optional<published_value> preference_of(named_handle& role, limit patience);
+  /// The value of the candidate that the last leader has preferred, if there is one.
+  [[nodiscard]] std::optional<std::string> preference_of(named_handle& role, limit patience);
   [[nodiscard]] bool is_behind(const domain& in, const named_handle& role) const;
 
   int priority_;

@@ -135,7 +135,8 @@ class guarded_run {
   std::uint64_t held_since_ns_ = 0;
   std::optional<period_note> note_;                           // with --every
   std::optional<lockflight::detail::precedence> precedence_;  // with --leader
-  std::uint64_t seen_token_ = 0;  // of the result that was there when this run came
+  bool has_ended_between_tries_ = false;  // as the lock is lost, or its hold has an end
+  std::uint64_t seen_token_ = 0;          // of the result that was there when this run came
   bool has_seen_ = false;
   std::optional<run_result> followed_;  // the result with which this run ends
   run_result own_;
@@ -555,8 +556,9 @@ ending guarded_run::attend_command(deadline_watch* watch) {
       pause = std::min(2 * pause, longest_backoff);
       continue;
     }
-    // A run that a signal ends before its last try has not done its work.
-    if (is_last || signals_.pending() == 0) keep_result(its);
+    // A run that ends before its last try has not done its work.
+    has_ended_between_tries_ = !is_last && signals_.pending() == 0;
+    if (is_last) keep_result(its);
     return its;
   }
 }
@@ -607,7 +609,7 @@ std::string guarded_run::loss_text(bool is_well, bool has_acted) {
 }
 
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
-  const bool has_acted = watch != nullptr && watch->has_acted();
+  const bool has_acted = (watch != nullptr && watch->has_acted()) || has_ended_between_tries_;
   // A hold whose end has come is lost only if COMMAND was ended: nobody else holds yet.
   const bool is_lost = watch != nullptr && named_control(*held_).alone_for().count() == 0;
   const bool is_well =

@@ -8,6 +8,12 @@ namespace lockflight::cli {
 period_note::answer period_note::read(named_handle& of, limit patience) {
   const auto until = named_control(of).done_until(patience);
   if (!until) return answer::none;
+  constexpr std::uint64_t last_moment = std::uint64_t{1} << 40;  // later ones are units
+  if (*until > last_moment)
+    throw domain_error(domain_error::reason::disagrees,
+                       "lock '" + of.name() +
+                           "' is a semaphore whose units were set (accepted: another name for work "
+                           "in periods)");
   done_until_ = *until;
   period_end_ = end_of_present_period(length_);
   return done_until_ >= period_end_ ? answer::done : answer::open;

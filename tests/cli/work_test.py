@@ -43,8 +43,8 @@ class Success(WorkTest):
         self.assertEqual(self.run_in("echo", "ran", options=SUCCESS), (0, "ran\n", ""))
 
     def test_a_signal_that_is_passed_on_is_no_failure(self):
-        process, pid = self.hold("trap 'test -e done && exit 0' USR1; while :; do sleep 0.05; done",
-                                 options=SUCCESS)
+        process, _ = self.hold("while :; do sleep 0.05; done", options=SUCCESS,
+                                 first="trap 'test -e done && exit 0' USR1; ")
         pathlib.Path(self.folder, "done").touch()
         process.send_signal(signal.SIGUSR1)
         process.communicate(timeout=10)
@@ -87,8 +87,8 @@ class Retries(WorkTest):
         self.assertGreater(time.monotonic() - begun, 1 + 2)
 
     def test_a_signal_for_the_command_does_not_end_them(self):
-        process, _ = self.hold("trap 'exit 1' USR1; while :; do sleep 0.05; done",
-                               options=["--retries", "1"])
+        process, _ = self.hold("while :; do sleep 0.05; done", options=["--retries", "1"],
+                               first="trap 'exit 1' USR1; ")
         process.send_signal(signal.SIGUSR1)
         self.assertTrue(process.stdout.readline().strip().isdigit(), "a second try")
         process.send_signal(signal.SIGUSR1)
@@ -107,6 +107,13 @@ class Retries(WorkTest):
         process.communicate(timeout=10)
         self.assertEqual(process.returncode, -signal.SIGTERM)
         self.assertEqual(self.done()[0], 1)
+
+    def test_a_break_ends_the_pause(self):
+        process, _ = self.hold("exit 4", options=["--retries", "5", "--backoff", "1h"])
+        time.sleep(0.3)
+        self.assertEqual(self.run_program("break", "jobs", "--domain", DOMAIN, "--yes")[0], 0)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 76)
 
     def test_the_lock_is_held_meanwhile(self):
         self.hold("exit 3", options=["--retries", "9", "--backoff", "1h"])
@@ -227,6 +234,12 @@ class Leader(WorkTest):
             each.communicate(timeout=20)
         with open(pathlib.Path(self.folder, "order"), encoding="utf-8") as order:
             self.assertEqual(order.read().split(), ["5", "3", "0"])
+
+    def test_a_result_is_no_preference(self):
+        self.assertEqual(self.run_in("true", options=FOLLOW)[0], 0)
+        begun = time.monotonic()
+        self.assertEqual(self.run_in("true", options=["--leader"])[0], 0)
+        self.assertLess(time.monotonic() - begun, 1.5)
 
     def test_a_wait_for_one(self):
         waits = self.start("leader", "jobs", "--domain", DOMAIN, "--timeout", "20")

@@ -269,6 +269,7 @@ void add_handle(nb::module_& to) {
       .def("_await_published", &await_published, nb::arg(), nb::arg().none())
       .def("_await_published_unless", &await_published_unless)
       .def("_makes_way", &makes_way, nb::arg(), nb::arg(), nb::arg().none())
+      .def("_prefer", &prefer)
       .def("_hide_priority", &hide_priority)
       .def("_done_until", &done_until)
       .def("_set_done_until", &set_done_until)

@@ -83,6 +83,12 @@ bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candi
   });
 }
 
+void prefer(const handle_object& of, const nb::bytes& value) {
+  with_handle(of, [&](named_handle& mine) {
+    lockflight::detail::precedence::prefer(mine, text_of(value));
+  });
+}
+
 void hide_priority(const handle_object& of) {
   if (of.parts().front().of->priority == 0) return;
   with_handle(of, [](named_handle& mine) { named_control(mine).set_priority(0); });

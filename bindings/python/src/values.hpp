@@ -26,6 +26,8 @@ void withdraw(const handle_object& of);
 /// For a candidate that has got the role. While it makes way, its priority is shown on.
 [[nodiscard]] bool makes_way(const handle_object& of, lockflight::detail::precedence& of_candidate,
                              const nanobind::bytes& own_value, const nanobind::object& seconds);
+/// For a leader that is about to step down in favour of the candidate with that value.
+void prefer(const handle_object& of, const nanobind::bytes& value);
 /// For a candidate that waits no more.
 void hide_priority(const handle_object& of);
 [[nodiscard]] std::uint64_t done_until(const handle_object& of);

@@ -57,6 +57,8 @@ void set_end(domain_slot_page& slot, hold_name hold, hold_end end) {
                           .with(end_word::moment, std::min(ms, end_word::moment.most()));
   std::uint64_t now = slot.ends[hold.record].load();
   do {
+    // (!) The hold may be over by now, and the word that of the next one.
+    if (name_of_hold(slot, hold.record) != hold) return;
     const auto is = end_word::from(now);
     const bool is_ours = is.get(end_word::hold) == hold.bits && is.get(end_word::why) != 0;
     if (is_ours && is.get(end_word::moment) <= wanted.get(end_word::moment)) return;

@@ -15,6 +15,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+/// The beginning of a value that is a preference, and no result of work.
+constexpr std::string_view preference_mark = "lockflight prefers ";
 /// A candidate makes way for others for so long.
 constexpr milliseconds makes_way_for{2'000};
 /// After that time without a campaign, a candidate has not made way yet.
@@ -42,7 +44,7 @@ class shown_priority {
 };
 
 leader leader_of(const published_value& found) {
-  // A value that outlives its hold is a preference of the leader that has stepped down.
+  // A value that outlives its hold is a preference of the last leader, or the result of work.
   if (found.token == 0 || found.until != lasts::with_hold) return {};
   return {found.bytes, found.token};
 }
@@ -67,7 +69,7 @@ bool detail::precedence::makes_way(const domain& in, named_handle& role, std::st
                                    limit patience) {
   const auto preferred = preference_of(role, patience);
   const auto now = clock::now();
-  if (preferred && preferred->bytes == own_value) return false;
+  if (preferred && *preferred == own_value) return false;
   if (preferred && now - preferred_since_ < makes_way_for) return true;
   if (!is_behind(in, role)) {
     behind_since_.reset();
@@ -79,8 +81,11 @@ bool detail::precedence::makes_way(const domain& in, named_handle& role, std::st
   return now - *behind_since_ < makes_way_for;
 }
 
-std::optional<published_value> detail::precedence::preference_of(named_handle& role,
-                                                                 limit patience) {
+void detail::precedence::prefer(named_handle& role, std::string_view value) {
+  role.publish(std::string(preference_mark) + std::string(value), lasts::with_name);
+}
+
+std::optional<std::string> detail::precedence::preference_of(named_handle& role, limit patience) {
   constexpr std::uint64_t etcd_answers_within_ns = 1'000'000'000;
   const limit at_most = limit::of_ns(std::min(patience.nanoseconds(), etcd_answers_within_ns));
   std::optional<published_value> last;
@@ -89,9 +94,11 @@ std::optional<published_value> detail::precedence::preference_of(named_handle& r
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::system) throw;  // without an answer nobody is preferred
   }
-  if (!last || last->token == 0 || last->until != lasts::with_name) return std::nullopt;
+  const bool is_one = last && last->token != 0 && last->until == lasts::with_name &&
+                      last->bytes.starts_with(preference_mark);
+  if (!is_one) return std::nullopt;
   if (*last != std::exchange(preference_, *last)) preferred_since_ = clock::now();
-  return last;
+  return last->bytes.substr(preference_mark.size());
 }
 
 /// True if a candidate of greater priority waits. One that is stopped is not waited for.
@@ -157,7 +164,7 @@ void election::end_term(const std::optional<std::string_view>& preferred) {
   std::exception_ptr failed;
   try {
     if (is_leader() && preferred)
-      role_.publish(*preferred, lasts::with_name);
+      detail::precedence::prefer(role_, *preferred);
     else if (is_leader())
       role_.withdraw();
   } catch (const domain_error& e) {

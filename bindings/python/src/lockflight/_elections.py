@@ -159,7 +159,7 @@ class Election:
             if preferred is None:
                 self._role._withdraw()
             else:
-                self._role._publish(preferred, False)
+                self._role._prefer(preferred)
         except OSError:  # etcd does not answer
             if preferred is not None:
                 raise
