@@ -532,7 +532,7 @@ void guarded_run::publish_value() {
 void guarded_run::withdraw_value() {
   if (!what_.value || held_->is_lost()) return;
   try {
-    held_->withdraw();
+    static_cast<void>(named_control(*held_).withdraw(limit::of_ns(1'000'000'000)));
   } catch (const domain_error&) {
   }
 }

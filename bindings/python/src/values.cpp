@@ -48,7 +48,10 @@ void publish(const handle_object& of, const nb::bytes& value, bool lasts_with_ho
 }
 
 void withdraw(const handle_object& of) {
-  with_handle(of, [](named_handle& mine) { mine.withdraw(); });
+  constexpr limit etcd_answers_within = limit::of_ns(1'000'000'000);
+  with_handle(of, [](named_handle& mine) {
+    static_cast<void>(named_control(mine).withdraw(etcd_answers_within));
+  });
 }
 
 nb::tuple published(const handle_object& of) {

@@ -13,6 +13,7 @@ namespace lockflight::python {
 
 /// By the thread that holds the lock alone.
 void publish(const handle_object& of, const nanobind::bytes& value, bool lasts_with_hold);
+/// Without an answer of etcd within a second the value stays, until the hold ends.
 void withdraw(const handle_object& of);
 /// (bytes, token, whether it lasts with its hold); the token is 0 if there is none.
 [[nodiscard]] nanobind::tuple published(const handle_object& of);

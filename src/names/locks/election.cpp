@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 
 /// The beginning of a value that is a preference, and no result of work.
 constexpr std::string_view preference_mark = "lockflight prefers ";
+/// Candidates and leaders that step down wait no longer for an etcd that does not answer.
+constexpr limit etcd_answers_campaign_within = limit::of_ns(1'000'000'000);
 /// A candidate makes way for others for so long.
 constexpr milliseconds makes_way_for{2'000};
 /// After that time without a campaign, a candidate has not made way yet.
@@ -86,8 +88,8 @@ void detail::precedence::prefer(named_handle& role, std::string_view value) {
 }
 
 std::optional<std::string> detail::precedence::preference_of(named_handle& role, limit patience) {
-  constexpr std::uint64_t etcd_answers_within_ns = 1'000'000'000;
-  const limit at_most = limit::of_ns(std::min(patience.nanoseconds(), etcd_answers_within_ns));
+  const limit at_most =
+      limit::of_ns(std::min(patience.nanoseconds(), etcd_answers_campaign_within.nanoseconds()));
   std::optional<published_value> last;
   try {
     last = named_control(role).published(at_most);
@@ -166,7 +168,7 @@ void election::end_term(const std::optional<std::string_view>& preferred) {
     if (is_leader() && preferred)
       detail::precedence::prefer(role_, *preferred);
     else if (is_leader())
-      role_.withdraw();
+      static_cast<void>(named_control(role_).withdraw(etcd_answers_campaign_within));
   } catch (const domain_error& e) {
     const bool is_no_matter = e.why == domain_error::reason::not_held ||  // it was lost meanwhile
                               (!preferred && e.why == domain_error::reason::system);
