@@ -1,4 +1,4 @@
-// What the functions for named locks and those for elections have in common.
+// The common part of the functions for named locks and of those for elections.
 #pragma once
 
 #include <stop_token>

@@ -33,7 +33,7 @@ std::string text_of(const char* value, std::size_t length) {
 
 std::string described(const election& of) { return "election '" + of.name() + "'"; }
 
-/// What a program does with each leader that it observes.
+/// A function that a program has for each leader that it observes.
 using observer = int (*)(const char* value, std::size_t length, std::uint64_t term, void* with);
 
 int observe(election& of, observer function, void* with) {

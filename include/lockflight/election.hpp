@@ -60,8 +60,8 @@ class precedence {
   static void prefer(named_handle& role, std::string_view value);
   /// For the holder of the role: true if it is to make way. While it does, it goes on showing its
   /// priority (named_control::set_priority()). In a cluster's domain this is a read of etcd, and a
-  /// question to the other hosts; if they do not answer within that limit, and at most a second,
-  /// nobody is preferred.
+  /// question to the other hosts for 200 ms at most; if they do not answer within that limit, and
+  /// at most a second, nobody is preferred.
   [[nodiscard]] bool makes_way(const domain& in, named_handle& role, std::string_view own_value,
                                limit patience);
 

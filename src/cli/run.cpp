@@ -62,7 +62,7 @@ void read_on_owner_died(const std::string& text, guarded_command& what) {
     throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
 }
 
-/// What follows a failure of COMMAND, and what a run does whose work another one does.
+/// The options about a COMMAND that fails, and about work that another run does.
 void read_retries(const arguments& given, guarded_command& what) {
   what.notes_success = given.has("--success");
   if (what.notes_success && !what.period)

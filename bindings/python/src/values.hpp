@@ -1,5 +1,5 @@
-// What a Handle of one lock publishes and reads under its name, for elections and for work that is
-// done once.
+// The values that a Handle of one lock publishes and reads under its name, for elections and for
+// work that is done once.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Which units a semaphore has can be changed while it is used (domain::set_units). On one machine
+// The units of a semaphore can be changed while it is used (domain::set_units). On one machine
 // the words of the queue say it, and in a cluster a note in etcd, of which each host's agent keeps
 // a copy in those words.
 #include "names/locks/set_units.hpp"

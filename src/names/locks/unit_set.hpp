@@ -1,4 +1,4 @@
-// Which units a semaphore has: the first N numbers, or up to 62 numbers that its user chooses, such
+// The units that a semaphore has: the first N numbers, or up to 62 numbers that its user chooses, such
 // as those of devices. One word says which, in the domain file and in etcd.
 #pragma once
 

@@ -145,6 +145,8 @@ std::optional<stored_value> value_words::read() const {
 }
 
 void value_words::write(const stored_value& what) const {
+  // Relaxed: on one machine the writer before held the lock that this one holds; in a cluster it is
+  // the agent's own thread.
   const word next = file_.word(first_).load(std::memory_order_relaxed) + 1;
   const std::uint32_t at = place(next);
   // Release fence: a reader that sees a word of this publication sees the number before it, too, so

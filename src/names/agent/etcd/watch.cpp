@@ -57,7 +57,8 @@ std::int64_t changed_in(const json& event) {
 struct watch_line {
   bool is_begin = false;
   bool is_end = false;
-  std::int64_t next = 0;  // the revision after those that the line is about; 0: it is about none
+  std::int64_t present = 0;  // etcd's revision when the watch began
+  std::int64_t next = 0;     // the revision after those that the line is about; 0: it is about none
   bool has_unknown_changes = false;
   std::vector<std::string> keys = {};
 };
@@ -74,8 +75,8 @@ watch_line read_watch_line(std::string_view text, bool is_first) {
   what.is_begin = result.value("created", json()) == true && !what.is_end;
   // A watch that goes on has its events of before behind this line, whose revision is the present
   // one.
-  if (what.is_begin && is_first)
-    what.next = revision_in(result.value("header", json::object()), "revision") + 1;
+  if (what.is_begin) what.present = revision_in(result.value("header", json::object()), "revision");
+  if (what.is_begin && is_first) what.next = what.present + 1;
   const json events = result.value("events", json::array());
   for (const json& event : events) {
     if (const std::int64_t at = changed_in(event); at != 0) what.next = std::max(what.next, at + 1);
@@ -137,6 +138,8 @@ void etcd_watch::read(std::string_view part) {
         read_watch_line(std::string_view(line_).substr(begin, end - begin), next_ == 0);
     has_begun_ = has_begun_ || what.is_begin;
     is_refused_ = is_refused_ || what.is_end;
+    // An etcd that was restored has not come to that revision yet, and says nothing until then.
+    if (what.is_begin && what.present != 0 && what.present + 1 < next_) next_ = 0;
     const bool goes_on = next_ != 0;
     all.are_unknown = all.are_unknown || (what.is_begin && !goes_on) || what.has_unknown_changes;
     if (how_ == again::from_where_it_was) next_ = std::max(next_, what.next);

@@ -239,8 +239,8 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
 
 // ---- what the domain file has ----
 
-/// True unless the value lasts with its hold, and the host was taken off the members since. As long
-/// as this host is cut off, it does not know that of others.
+/// True unless the value lasts with its hold, and its host was taken off the members since. A host
+/// that is cut off does not learn which others were taken off.
 bool notes::has_host(const value_note& what) const {
   if (what.what.until == lasts::with_name) return true;
   if (is_own(what))
@@ -262,7 +262,9 @@ void notes::changed(const etcd_changes& what) {
   for (const std::string& key : what.keys)
     if (key.starts_with(before)) read_again(key.substr(before.size()));
   if (!what.are_unknown) return;
-  for (const auto& [name, value] : kept_) read_again(value_note_of(name));
+  std::vector<std::string> kept;  // the first part of a coroutine may change `kept_`
+  for (const auto& [name, value] : kept_) kept.push_back(name);
+  for (const std::string& name : kept) read_again(value_note_of(name));
   for (const std::string& name : detail::semaphores_in(from_.file)) read_again(done_note_of(name));
 }
 
