@@ -25,7 +25,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -70,7 +69,8 @@ class domain_keys {
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }
-  /// The keys of the core, and those of the notes about names: `done/NAME` and `value/NAME`.
+  /// The keys of the core, and those of the notes about names: `done/NAME`, `value/NAME`, and what
+  /// lies between in the order of bytes.
   [[nodiscard]] key_range core() const { return {prefix_, end()}; }
   [[nodiscard]] key_range of_names() const { return {end() + "done/", end() + "value0"}; }
   /// Throws std::invalid_argument for a name that is empty or has more than 300 bytes.
