@@ -602,8 +602,8 @@ int lockflight_semaphore_interrupt_with(lockflight_semaphore* semaphore,
 
 /* An election: the role of that name, which one thread of all programs of the domain has at a time,
  * the leader. The role is the lock of that name: candidates lead in the order in which they came, a
- * leader that dies is followed by the next one, and terms are fencing tokens. The leader publishes a
- * value, such as its address. lockflight/election.hpp describes elections.
+ * leader that dies is followed by the next one, and terms are fencing tokens. The leader publishes
+ * a value, such as its address. lockflight/election.hpp describes elections.
  *
  * The functions that make and end a leader are for one thread, as those of a named lock; `leader`
  * and `observe` are for one thread, too, which may be another one. */
@@ -644,14 +644,14 @@ int lockflight_election_loss_descriptor(lockflight_election* election, int* desc
 int lockflight_election_on_loss(lockflight_election* election, void (*function)(void* argument),
                                 void* argument);
 
-/* The leader of now: its term, the length of its value, and as much of the value as `capacity` bytes
- * have room for. LOCKFLIGHT_UNKNOWN: nobody leads, and both numbers are 0. On one machine it reads
- * memory; in a cluster's domain etcd is asked, for five seconds at most. */
+/* The leader of now: its term, the length of its value, and as much of the value as `capacity`
+ * bytes have room for. LOCKFLIGHT_UNKNOWN: nobody leads, and both numbers are 0. On one machine it
+ * reads memory; in a cluster's domain etcd is asked, for five seconds at most. */
 int lockflight_election_leader(lockflight_election* election, char* value, size_t capacity,
                                size_t* length, uint64_t* term);
 /* Calls function(value, length, term, argument) for the leader of now, and then at each change, on
- * this thread, which sleeps meanwhile; a term of 0 says that nobody leads. Returns when the function
- * returns anything but 0. Changes that follow each other quickly may be seen as one.
+ * this thread, which sleeps meanwhile; a term of 0 says that nobody leads. Returns when the
+ * function returns anything but 0. Changes that follow each other quickly may be seen as one.
  * LOCKFLIGHT_INTERRUPTED. */
 int lockflight_election_observe(lockflight_election* election,
                                 int (*function)(const char* value, size_t length, uint64_t term,

@@ -1,5 +1,5 @@
-// The units that a semaphore has: the first N numbers, or up to 62 numbers that its user chooses, such
-// as those of devices. One word says which, in the domain file and in etcd.
+// The units that a semaphore has: the first N numbers, or up to 62 numbers that its user chooses,
+// such as those of devices. One word says which, in the domain file and in etcd.
 #pragma once
 
 #include <bit>

@@ -220,7 +220,8 @@ void agent_process::start_answers() {
   const auto is_cut_off = [this] { return !etcd_trouble_.empty() || !words_.has_deadline_ahead(); };
   notes_.emplace(io_, note_sources{*file_, words_, members_, store_->others(), options_.etcd,
                                    options_.domain, log_});
-  answers_.emplace(io_, answer_sources{*file_, place_.host, members_, *links_, *notes_, log_, [this] { return json_text_of(reports_->status()); },
+  answers_.emplace(io_, answer_sources{*file_, place_.host, members_, *links_, *notes_, log_,
+                                       [this] { return json_text_of(reports_->status()); },
                                        end_doubt, is_cut_off});
 }
 
