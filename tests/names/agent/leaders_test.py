@@ -6,7 +6,7 @@ import time
 import unittest
 
 from testbed import Cluster
-from testbed.links import CUT
+from testbed.links import CUT, OPEN
 from testbed.host import BUILD, DOMAIN, PROGRAM
 
 IN_DOMAIN = f"etcd:{DOMAIN}"
@@ -123,6 +123,21 @@ class Leaders(unittest.TestCase):
         self.lead(self.one, value, "sleep", "60")
         self.two.wait_until(lambda: self.leader(self.two)[1].get("value") == value, 20, "the value")
         observers.await_seen(value.replace("\t", "").replace("\n", ""), 1)
+
+    def test_a_change_that_cannot_be_read_at_once(self):
+        """An agent learns of a change, and etcd does not answer its question."""
+        observers = Observers(self.two, self.name, 1)
+        first = self.lead(self.one, "first")
+        observers.await_seen("first", 1)
+        link = self.two.to_etcd[0]
+        link.set(OPEN, 1.2)  # longer than one question waits
+        self.addCleanup(link.set, OPEN)
+        first.stdin.close()
+        self.one.wait_until(lambda: self.leader(self.one)[0] == 1, 20, "left")
+        self.lead(self.one, "second", "sleep", "60")
+        time.sleep(1)
+        link.set(OPEN)
+        observers.await_seen("second", 1)
 
     def test_without_etcd(self):
         self.lead(self.one, "first", "sleep", "60")

@@ -286,7 +286,9 @@ asio::awaitable<void> notes::read_and_keep(std::string note) {
     } else {
       co_await learn_units_of(note.substr(done_notes.size()));
     }
-  } catch (const std::exception& e) {  // the watch begins again when etcd does
+  } catch (const std::exception& e) {
+    // (!) A watch that goes on does not name the note again.
+    unread_.insert(note);
     from_.log.warn("note", fmt::format("the note {}: {}", in_quotes(note), e.what()));
   }
 }
@@ -341,6 +343,7 @@ bool notes::is_over(const std::string& name, const value_note& value) const {
 }
 
 void notes::each_second() {
+  for (const std::string& note : std::exchange(unread_, {})) read_again(note);
   std::vector<std::string> over;
   for (const auto& [name, value] : kept_) {
     if (value.what.until == lasts::with_hold)

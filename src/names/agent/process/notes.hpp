@@ -81,6 +81,7 @@ class notes {
   note_sources from_;
   in_turn requests_{io_};
   std::map<std::string, value_note> kept_;  // the values that the domain file is to have
+  std::set<std::string> unread_;            // notes that have changed, and could not be read
   std::set<std::string> read_again_;        // notes that are about to be read
   std::set<std::string> withdrawn_;         // names whose values are about to be withdrawn
   std::optional<etcd_watch> watch_;
