@@ -90,9 +90,8 @@ void check_can_share(const recipe& of, const named_handle& handle) {
 
 /// Acquires. A candidate's priority is shown until it does not wait any more, or leads
 /// (values.hpp).
-bool acquire_as_candidate(named_handle& handle, mode as, limit patience, int priority) {
-  if (priority == 0) [[likely]]
-    return handle.acquire(as, patience);
+[[gnu::noinline]] bool acquire_as_candidate(named_handle& handle, mode as, limit patience,
+                                            int priority) {
   named_control(handle).set_priority(priority);
   try {
     if (handle.acquire(as, patience)) return true;
@@ -118,7 +117,10 @@ bool take_one(const part& one, limit patience, mode as, std::uint64_t loss_numbe
       call.give_up_interpreter();
       mine.used = true;
     }
-    if (!acquire_as_candidate(*mine.handle, as, patience, one.of->priority)) return false;
+    const int priority = one.of->priority;
+    const bool has = priority == 0 ? mine.handle->acquire(as, patience)
+                                   : acquire_as_candidate(*mine.handle, as, patience, priority);
+    if (!has) return false;
     if (call.never_returns()) [[unlikely]]
       mine.handle->release(as);  // else the next holder would be told of a death
   }
