@@ -50,8 +50,7 @@ void agent_process::run() {
 
 /// Handles an event and its consequences. If the domain file or etcd's keys cannot be used any
 /// more, the agent ends: no message that follows from the event may leave.
-template <class Event>
-void agent_process::handle(Event event) {
+void agent_process::handle(const std::function<void(agent& of, instant now, effects& out)>& event) {
   if (failure_) return;
   try {
     effects out;

@@ -88,8 +88,7 @@ class agent_process {
   void note_identity(bool is_needed);
 
   // ---- events (process.cpp) ----
-  template <class Event>
-  void handle(Event event);
+  void handle(const std::function<void(agent& of, instant now, effects& out)>& event);
   void carry_out(const effects& out);
   void lock_taken(const std::string& name);
   void answered(std::uint64_t number, const answer& what,
