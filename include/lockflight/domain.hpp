@@ -570,8 +570,8 @@ class named_handle {
   /// Sets done_until(). Only an exclusive holder may call this.
   void set_done_until(std::uint64_t seconds_since_1970);
 
-  /// Publishes a value under the name, for whoever may open the domain: the address of a leader,
-  /// the result of a job. A value takes the place of the one before, and has at most
+  /// Publishes a value under the name, for all users who may open the domain: the address of a
+  /// leader, the result of a job. A value takes the place of the one before, and has at most
   /// most_value_bytes. Only an exclusive holder may call this, and a value of a later hold is never
   /// replaced by one of an earlier hold. election.hpp makes leaders of this.
   ///

@@ -549,9 +549,9 @@ struct lockflight_holder {
   char host[256];       /* of the cluster; "": this host */
 };
 
-/* For a caller that did not get the lock in time: who holds it, or of several locks, who holds some
- * of them. Any thread may call this. LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads the
- * memory of the domain, some microseconds; in a cluster's domain it asks the other hosts, two
+/* For a caller that did not get the lock in time: the holder of it, or of several locks, the holder
+ * of one of them. Any thread may call this. LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads
+ * the memory of the domain, some microseconds; in a cluster's domain it asks the other hosts, two
  * seconds at most. */
 int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder);
 

@@ -37,8 +37,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long other hosts have for an answer when the run has given up, and is about to say who holds
-/// the lock and to exit.
+/// How long other hosts have for an answer when the run has given up, and is about to name the
+/// holder of the lock and to exit.
 constexpr milliseconds hosts_answer_end_within{120};
 
 named_handle handle_for(const domain& in, const guarded_command& what) {
@@ -616,7 +616,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
       its.ran && its.code == 0 && !is_lost && (watch == nullptr || !watch->has_killed_rest());
   if (is_well) mark_consistent();
   if (inheritors_ != nullptr && its.ran && inheritors_->has_inheritors()) {
-    events_.end();  // the run ends here for those who started it
+    events_.end();  // the run ends here for its readers
     inheritors_->go_to_background(its);
     inheritors_->await_inheritors([this](pid_t inheritor) { extend_to(inheritor); });
     static_cast<void>(hold_on());

@@ -37,7 +37,7 @@ struct guarded_command {
   bool follows = false;                             ///< ends as the run that it has waited for
   bool leads = false;                               ///< to be said when the lock is held
   int priority = 0;                                 ///< of a candidate
-  std::optional<std::string> value;  ///< of a leader, for those who look for it (election.hpp)
+  std::optional<std::string> value;  ///< of a leader, for its observers (election.hpp)
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;

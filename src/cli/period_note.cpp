@@ -34,7 +34,7 @@ bool period_note::take_back(named_handle& of, limit patience) {
 
 bool period_note::take_back_at_end(named_handle& of, limit left) {
   // For this long a run goes on after a signal: an etcd that elects a leader answers within a
-  // second or so, and one who has pressed Ctrl-C does not wait much longer.
+  // second or so, and a user who has pressed Ctrl-C does not wait much longer.
   constexpr std::uint64_t at_most_ns = 2'000'000'000;
   if (!may_be_written_) return true;
   named_control(of).interrupt_with(nullptr);

@@ -26,7 +26,7 @@ class time_left {
     return limit::of_ns(patience_.nanoseconds() - std::min(gone_ns, patience_.nanoseconds()));
   }
   [[nodiscard]] bool is_over() const { return now().is_attempt(); }
-  /// The time that other hosts may take to say who holds a lock, while the run waits.
+  /// The time that other hosts may take to name the holder of a lock, while the run waits.
   [[nodiscard]] std::chrono::milliseconds for_hosts() const {
     return std::min(hosts_answer_run_within,
                     std::chrono::milliseconds(now().nanoseconds() / 2 /

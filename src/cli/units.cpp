@@ -1,4 +1,4 @@
-// lockflight units: which units a semaphore has, who holds them, and a change of these units.
+// lockflight units: the units of a semaphore, their holders, and a change of these units.
 #include <fmt/format.h>
 
 #include <algorithm>

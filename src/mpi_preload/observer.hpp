@@ -74,7 +74,7 @@ class observer {
   scheme_name scheme_;
   bool by_mpi_;             // the way is way_of_mpi
   bool counts_;             // somebody wants the statistics
-  bool observes_;           // or to know who holds what
+  bool observes_;           // or to know the holders of locks
   rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
   rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   window_statistics counted_;

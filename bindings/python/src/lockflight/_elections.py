@@ -64,7 +64,7 @@ def _leader_of(found: _core._Published) -> Optional[Leader]:
 
 
 class Election:
-    """The role `name` of a domain, for candidates and for those who only look.
+    """The role `name` of a domain, for its candidates and its observers.
 
         scheduler = lockflight.Election("scheduler", domain="etcd:jobs", value="10.0.0.5:8080")
         with scheduler:                       # waits until this thread leads

@@ -170,7 +170,7 @@ def once(
     f"report-{user}"`.
 
     The result is kept by `dumps`, at most `most_bytes` of it, up to 64,000, and read by `loads`; if
-    it is larger, or cannot be kept, the other calls raise ResultNotKept. Whoever may write to the
+    it is larger, or cannot be kept, the other calls raise ResultNotKept. Users who may write to the
     domain can publish a result, and unpickling runs code: in a domain of several users pass
     functions such as those of json.
     """

@@ -124,7 +124,7 @@ class generations : protected lock_users<Port> {
   }
 
   // The participant that has the right to repair may find nothing to do. All others find a closed
-  // generation, whoever comes first, and replace it.
+  // generation, and the first of them replaces it.
   void close(rma::word in_disorder) {
     const auto open = generation_word::from(in_disorder);
     static_cast<void>(port_.cpu_compare_swap(where_.generation, in_disorder,

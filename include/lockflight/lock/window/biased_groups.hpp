@@ -17,7 +17,7 @@
 //     as in Dekker's algorithm, one of the two sees the other.
 // B2  Only a participant that is in the first group, and not by the bias, turns the bias on. So it
 //     stays as it is, or goes off, while a participant of the second group is in.
-// B3  The bias is `off` only if no participant is in by it: whoever finds it `off` need not look.
+// B3  The bias is `off` only if no participant is in by it: a reader of `off` need not look.
 //
 // An announcement may say more than that the participant is in, for a lock that is built on this
 // one (window/favour.hpp).

@@ -21,8 +21,8 @@
 //     itself. So no participant becomes favoured while another one has the target's lock, and a
 //     word that names a participant `favoured` was written by it.
 // F3  The word names a participant `favoured` or `going` as long as it may be in by favour, and
-//     whoever takes the target's lock otherwise enters only when it does neither, or names itself:
-//     a participant does not lock a target that it has locked.
+//     a participant that takes the target's lock otherwise enters only when it does neither, or
+//     names itself: a participant does not lock a target that it has locked.
 //
 // Order: a participant that has the target's lock and waits for the favoured one is overtaken by it
 // once at the most, if that has passed the last of its reads.

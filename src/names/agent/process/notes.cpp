@@ -195,7 +195,7 @@ asio::awaitable<std::string> notes::answer_to(fields question) {
     co_return co_await answer_about_work(from_.etcd, question);
   if (question[0] == detail::units_question) {
     std::string said = co_await answer_about_work(from_.etcd, question);
-    co_await learn_units_of(question[1]);  // whoever has asked sees them with the answer
+    co_await learn_units_of(question[1]);  // the asking process sees them with the answer
     co_return said;
   }
   constexpr std::size_t of_withdrawal = 3;

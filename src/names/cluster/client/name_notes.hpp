@@ -28,7 +28,7 @@ class name_notes {
   /// of a later one. False if there was no answer in time: the note may be written all the same.
   [[nodiscard]] bool set_done_until(std::uint64_t number, std::uint64_t token,
                                     const time_limit& until);
-  /// Writes the units of a semaphore, whoever holds it, for the agents of all hosts
+  /// Writes the units of a semaphore, with or without a hold of it, for the agents of all hosts
   /// (domain::set_units). False if there was no answer in time: they may be written all the same.
   [[nodiscard]] bool set_units(std::uint64_t bits, const time_limit& until);
   /// The value. Nothing if there was no answer in time.
