@@ -74,7 +74,7 @@ class flight_rw {
         flight_(me, where.writers, set.writers),
         readers_(me, where.readers, set),
         gates_(me, where.readers),
-        t_w_(static_cast<rma::word>(set.t_w)) {}
+        t_w_(static_cast<rma::word>(set.t_w_on(me.port()))) {}
 
   // ---- readers ----
 
