@@ -22,8 +22,9 @@ struct flight_rw_parameters {
   std::int64_t few_ranks = 2;
   bool rows_at_home = false;
 
-  /// The next writer may not be running where ranks share cores, and while the gates stay closed for
-  /// it, no reader can go on. Not so on several nodes, where to open the gates costs the network.
+  /// The next writer may not be running where ranks share cores, and while the gates stay closed
+  /// for it, no reader can go on. Not so on several nodes, where to open the gates costs the
+  /// network.
   [[nodiscard]] std::int64_t t_w_on(const auto& port) const {
     constexpr std::int64_t while_readers_wait = 256;
     if (t_w != as_cores_allow) return t_w;
