@@ -11,10 +11,10 @@
 namespace lockflight::lock {
 
 struct flight_rw_parameters {
-  static constexpr std::int64_t as_cores_allow = -1;  // `overtaking`
+  static constexpr std::int64_t as_cores_allow = -1;  // `t_w`, `overtaking`
 
   std::int64_t ranks_per_cell = 0;
-  std::int64_t t_w = 256;
+  std::int64_t t_w = as_cores_allow;
   std::int64_t overtaking = as_cores_allow;
   flight_parameters writers{};
   // Not for users: what `ranks_per_cell` 0 means where nodes are several; and whether all words lie
@@ -22,6 +22,14 @@ struct flight_rw_parameters {
   std::int64_t few_ranks = 2;
   bool rows_at_home = false;
 
+  /// The next writer may not be running where ranks share cores, and while the gates stay closed
+  /// for it, no reader can go on. Not so on several nodes, where to open the gates costs the
+  /// network.
+  [[nodiscard]] std::int64_t t_w_on(const auto& port) const {
+    constexpr std::int64_t while_readers_wait = 256;
+    if (t_w != as_cores_allow) return t_w;
+    return rma::shares_cores(port) && port.machine().nodes() == 1 ? 1 : while_readers_wait;
+  }
   [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
     constexpr std::int64_t while_others_run = 16;
     if (overtaking != as_cores_allow) return overtaking;
@@ -62,8 +70,9 @@ struct flight_rw_parameters {
             "readers of a node that share a counter; 0: each has its own on one node, else 2 share "
             "one, or so many that a node has 32; in tables of locks 4, or 16 if there are not two "
             "ranks for each lock"},
-        parameter<p>{"T_W", [](p& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
-                     "writers in a row while readers wait"},
+        parameter<p>{"T_W", [](p& s) -> std::int64_t& { return s.t_w; }, as_cores_allow, 4'000,
+                     "writers in a row while readers wait; -1: 256, and 1 on a single node whose "
+                     "ranks share cores"},
         parameter<p>{
             "overtaking", [](p& s) -> std::int64_t& { return s.overtaking; }, as_cores_allow, 1'000,
             "times that a waiting reader finds the gates closed again before writers wait for it; "

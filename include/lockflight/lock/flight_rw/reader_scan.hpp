@@ -22,6 +22,7 @@ class reader_scan {
       : me_(me),
         port_(me.port()),
         where_(where),
+        nodes_(me.machine().nodes()),
         own_(me.machine().node_of(me.rank())),
         counters_(static_cast<std::size_t>(where.counters_of_node())),
         own_cells_(me.memory()),
@@ -33,7 +34,7 @@ class reader_scan {
     make_room();
     epoch_ = epoch;
     seen_ = 0;
-    for (int node = 0; node < nodes(); ++node)
+    for (int node = 0; node < nodes_; ++node)
       std::ranges::fill(of(gone_, node), static_cast<std::uint8_t>(has(on, node) ? 0 : 1));
   }
 
@@ -41,7 +42,7 @@ class reader_scan {
   /// readers were left.
   [[nodiscard]] bool is_gone_elsewhere() {
     bool posted = false;
-    for (int node = 0; node < nodes(); ++node) {
+    for (int node = 0; node < nodes_; ++node) {
       if (node == own_ || is_gone(node)) continue;
       rma::get_lines(port_, where_.counter(where_.gate_of_node(me_.machine(), node).cell, 0),
                      of(counts_, node));
@@ -49,7 +50,7 @@ class reader_scan {
     }
     if (posted) port_.flush();
     bool all = true;
-    for (int node = 0; node < nodes(); ++node)
+    for (int node = 0; node < nodes_; ++node)
       if (node != own_) all = judge(node) && all;
     return all;
   }
@@ -73,15 +74,13 @@ class reader_scan {
   [[nodiscard]] node_set seen() const { return seen_; }
 
  private:
-  [[nodiscard]] int nodes() const { return me_.machine().nodes(); }
-
   // Only participants that write need it.
   void make_room() {
     if (!own_cells_.empty()) return;
     const rma::cpu_cell own = where_.gate_of(me_.machine(), me_.rank()).cell;
     for (int i = 0; i < where_.counters_of_node(); ++i)
       own_cells_.push_back(where_.counter(own, i));
-    counts_.resize(counters_ * static_cast<std::size_t>(nodes()));
+    counts_.resize(counters_ * static_cast<std::size_t>(nodes_));
     gone_.resize(counts_.size());
   }
   template <class T>
@@ -107,6 +106,7 @@ class reader_scan {
   rma::participant<Port>& me_;
   Port& port_;
   reader_layout where_;
+  int nodes_;
   int own_;
   std::size_t counters_;  // of a node
   rma::word epoch_ = 0;

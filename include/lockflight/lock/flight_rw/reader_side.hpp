@@ -66,6 +66,9 @@ class reader_side {
       static_cast<void>(port_.cpu_fetch_add(counter_, 0 - std::exchange(counted_as_, active)));
   }
 
+  /// True if this participant has come as a reader since the last call.
+  [[nodiscard]] bool has_come() { return std::exchange(has_come_, false); }
+
   /// Enters if the gate is open, or can be opened without waiting.
   [[nodiscard]] arrival try_enter() {
     const gate found = read_gate();
@@ -143,6 +146,7 @@ class reader_side {
   [[nodiscard, gnu::always_inline]] gate read_gate() { return gate_.load(port_); }
   // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
   [[nodiscard]] gate come() {
+    has_come_ = true;
     static_cast<void>(port_.cpu_fetch_add(counter_, active));
     return read_gate();
   }
@@ -199,6 +203,7 @@ class reader_side {
   rma::resolved<Port, rma::cpu_cell> counter_;          // that we are counted in
   bool is_alone_;                                       // in that counter
   bool asks_home_;                                      // there is a directory, and not on our node
+  bool has_come_ = false;                               // since has_come()
   std::int64_t overtaking_;
   gate_cell<> home_gate_;
   rma::nic_cell listed_;

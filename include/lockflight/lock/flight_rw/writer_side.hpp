@@ -30,7 +30,9 @@ class writer_side {
       : me_(me),
         port_(me.port()),
         where_(where),
-        own_gate_(where.gate_of(me.machine(), me.rank())),
+        nodes_(me.machine().nodes()),
+        own_gate_{rma::resolve(port_, where.gate_of(me.machine(), me.rank()).cell),
+                  where.gate_of(me.machine(), me.rank()).zeroes},
         own_(me.machine().node_of(me.rank())),
         home_(me.machine().node_of(where.gates.home)),
         of_home_(where.has_directory ? set_of(home_) : 0),
@@ -201,7 +203,7 @@ class writer_side {
   // return: nobody waits for what is not flushed.
   void put_gates(gate to, node_set nodes) {
     bool posted = false;
-    for (int node = 0; node < me_.machine().nodes(); ++node)
+    for (int node = 0; node < nodes_; ++node)
       if (has(nodes, node))
         posted = put_gate(node, to) || posted;
       else if (has(in_use_, node))
@@ -220,15 +222,16 @@ class writer_side {
   // True if a put was posted, for the caller to flush.
   [[nodiscard]] bool put_gate(int node, gate to) {
     if (node == home_ && to == now_) return false;  // put_home has
-    const gate_cell<> of = where_.gate_of_node(me_.machine(), node);
-    node == own_ ? of.store(port_, to) : of.put(port_, to);
-    return node != own_;
+    if (node == own_) return own_gate_.store(port_, to), false;
+    where_.gate_of_node(me_.machine(), node).put(port_, to);
+    return true;
   }
 
   rma::participant<Port>& me_;
   Port& port_;
   reader_layout where_;
-  gate_cell<> own_gate_;
+  int nodes_;
+  gate_cell<rma::resolved<Port, rma::cpu_cell>> own_gate_;
   int own_;   // our node
   int home_;  // the home's
   node_set of_home_;
