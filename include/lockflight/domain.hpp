@@ -113,7 +113,8 @@ constexpr const char* default_domain = "default";
 /// The kind of a named lock if the options do not choose another one. It can be shared.
 constexpr const char* default_kind = "flight-rw";
 
-/// The lock that a name denotes. All handles of one name must have the same kind and parameters.
+/// The lock that a name denotes. All handles of one name must have the same kind, and the same
+/// parameters unless they give none.
 struct named_lock_options {
   std::string kind = default_kind;  ///< the name of a lock, as `lockflight locks` lists them
   std::string parameters = "";      ///< such as "local_budget=16,barge=2"

@@ -198,8 +198,11 @@ class flight_rw {
 
   // False if time was over first: flight is released then, and readers may come.
   template <class Until>
-  [[nodiscard]] bool shut_out_readers(Until until) {
-    if (gates_.what() != state::open) return true;
+  [[nodiscard, gnu::always_inline]] bool shut_out_readers(Until until) {
+    return gates_.what() != state::open || close_and_await(until);
+  }
+  template <class Until>
+  [[nodiscard, gnu::noinline]] bool close_and_await(Until until) {
     gates_.close();
     if (!gates_.await_readers(until)) {
       gates_.reopen();

@@ -25,7 +25,7 @@ inline constinit std::atomic<image_words*> image_page{&no_image};
 /// that no two images have the same. Never 0. Async-signal-safe, once it has been called.
 [[nodiscard]] std::uint64_t image();
 /// The same without a call, or 0 in a process that has not asked yet: a child whose parent has.
-[[nodiscard]] inline std::uint64_t known_image() {
+[[nodiscard, gnu::always_inline]] inline std::uint64_t known_image() {
   // Relaxed: it changes in a child alone, which begins with what its parent had seen.
   return image_page.load(std::memory_order_relaxed)->number.load(std::memory_order_relaxed);
 }

@@ -164,6 +164,9 @@ std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& fil
 void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
                      const domain_kind& kind, const std::string& canonical) {
   if (found.kind == &kind && (found.parameters == canonical || found.has_set_units)) return;
+  // A caller that gave no parameters takes a lock as it is. Its maker may have been of a release
+  // with other defaults.
+  if (found.kind == &kind && !is_semaphore(kind) && canonical == kind.canonical({})) return;
   std::array<char, 17> command{};
   const std::array words{blocks::read(file, found.line, blocks::maker_command_word),
                          blocks::read(file, found.line, blocks::maker_command_word + 1)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catalogue/parameters.hpp"
+#include "lockflight/lock/flight/parameters.hpp"
 #include "names/locks/kinds.hpp"
 
 namespace lockflight::detail {
@@ -14,7 +15,7 @@ template <class Parameters>
   constexpr int counters = 8;  // of readers
   Parameters made{};
   const auto of_writers = [](auto& p) {
-    p.barge = 64;
+    p.barge = lock::flight_parameters::most_counted;
     p.patience = 1'000'000;
     p.one_line = 1;
   };

@@ -297,17 +297,6 @@ void one_lock::leave_share() {
   if (std::exchange(has_finished_, false)) say_finished(false);
 }
 
-// Gives back the lock, which is not registered as held. `as_death`: as after a death, which other
-// hosts learn of as well.
-void one_lock::give_back_unregistered(lock_in_use& at, bool as_death) {
-  if (at.across && at.is_current() && !as_death) at.across->leave();
-  at.lock->release(std::exchange(held_, mode::none));
-  if (std::exchange(has_finished_, false)) [[unlikely]]
-    say_finished(false);
-  if (joined_) [[unlikely]]
-    joined_.reset();
-}
-
 // Takes the lock away from the thread that holds, wherever that is, as after a death.
 void one_lock::drop_from_elsewhere() {
   if (me_->is_over()) return;  // also in a child, which may have the mutex of unless_over locked

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "names/cluster/client/across_hosts.hpp"
@@ -163,6 +164,8 @@ class one_lock final : public handle {
   /// The page of the thread that holds, and the name of the hold there.
   [[nodiscard]] domain_slot_page& own_page() const { return file_->slot(me_->slot()); }
   [[nodiscard]] hold_name own_name() const;
+  // The frequent steps of a release are in this header: each function that is not inlined saves and
+  // restores registers, which costs as much as it does.
   void give_back(bool as_death = false) {
     lock_in_use& at = hold();
     if (watch_ != nullptr) [[unlikely]]
@@ -174,7 +177,17 @@ class one_lock final : public handle {
   }
   [[nodiscard]] bool end_watch();
   void leave_share();
-  void give_back_unregistered(lock_in_use& at, bool as_death);
+  /// Gives back the lock, which is not registered as held. `as_death`: as after a death, which
+  /// other hosts learn of as well.
+  void give_back_unregistered(lock_in_use& at, bool as_death) {
+    if (at.across && at.is_current() && !as_death) [[unlikely]]
+      at.across->leave();
+    at.lock->release(std::exchange(held_, mode::none));
+    if (std::exchange(has_finished_, false)) [[unlikely]]
+      say_finished(false);
+    if (joined_) [[unlikely]]
+      joined_.reset();
+  }
   void drop_from_elsewhere();
   void begin_to_guard() noexcept;
   void say_finished(bool is) noexcept;

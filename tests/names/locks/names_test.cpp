@@ -74,6 +74,11 @@ TEST(DomainNames, WhatIsNotAcceptedIsNamed) {
   set.lock();
   set.unlock();
   const named_lock same(d, "set", {.kind = "flight", .parameters = "local_budget=5,barge=3"});
+  named_lock as_it_is(d, "set", {.kind = "flight"});
+  as_it_is.lock();
+  as_it_is.unlock();
+  EXPECT_REFUSED(disagrees, "barge=3",
+                 named_lock(d, "set", {.kind = "flight", .parameters = "barge=4"}));
   EXPECT_REFUSED(invalid, "T_DC=1", named_lock(d, "y", {.kind = "rma-rw", .parameters = "T_DC=1"}));
   named_lock mcs(d, "mcs", {.kind = "mcs-rw-rp"});
   EXPECT_REFUSED(invalid, "cannot leave", static_cast<void>(mcs.try_lock_within(1000)));
