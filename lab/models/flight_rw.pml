@@ -440,7 +440,6 @@ inline wait() {
     :: NEEDS_READER(found) -> open_gate(timed)
     :: !NEEDS_READER(found) && !timed && overtaken < OVERTAKING ->
       COUNT(0);
-      gates[own] != found;
 #ifndef PARKS
       overtaken++
 #endif

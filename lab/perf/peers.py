@@ -14,7 +14,7 @@ from measuring import PROGRAM, NotMeasured, output_of, text_of
 
 PEER_LOCKS = pathlib.Path(PROGRAM).parent / "lab" / "perf" / "peer_locks"
 PACKAGES = "apt-get install libck-dev libtbb-dev libabsl-dev, ./dev build"
-WRITERS = (0.0, 0.002, 0.05, 1.0)
+WRITERS = (0.0, 0.002, 0.01, 0.05, 0.2, 0.5, 1.0)
 OURS = ("flight", "flight-rw", "rma-rw", "d-mcs")
 
 # Of each measurement, all its runs as JSON: the table shows more of them than goals compare.
@@ -50,14 +50,16 @@ def peer_goals(goal, cores):
         *(against(goal, "flight-rw", "ck-brlock", procs, writers, at_least)
           for writers, at_least in ((0.0, 1.0), (0.002, 1.2)) for procs in (1, cores)),
         *(against(goal, "flight-rw", "rma-rw", procs, writers, 1.0)
-          for writers in WRITERS for procs in (1, cores)),
+          for writers in (0.0, 0.002, 0.05, 1.0) for procs in (1, cores)),
+        *(against(goal, "flight-rw", "pthread-rwlock", times * cores, writers, 0.9)
+          for writers in WRITERS for times in (2, 4, 8)),
     ]
 
 
 def numbers_of_threads(cores):
-    """1, 2, 4, … up to the cores, and twice and four times as many as those."""
+    """1, 2, 4, … up to the cores, and two, four and eight times as many as those."""
     powers = [2**n for n in range(cores.bit_length()) if 2**n <= cores]
-    return sorted({*powers, cores, 2 * cores, 4 * cores})
+    return sorted({*powers, cores, 2 * cores, 4 * cores, 8 * cores})
 
 
 class Table:
@@ -88,9 +90,26 @@ class Table:
                 fair = self.median(lock, most, writers, "fairness_jain")
                 print(f"| `{lock}` | {' | '.join(f'{ratio:.2g}' for ratio in ratios)} | "
                       f"{wait:.3g} | {fair:.2f} |")
+        self.show_grid()
         violations = sum(run["violations"] for runs in _runs.values() for run in runs)
         print(f"\nviolations of mutual exclusion: {violations}")
         self.write()
+
+    def show_grid(self):
+        """How flight-rw does beside the fastest lock and beside the POSIX one, all in one table."""
+        print("\nthroughput of flight-rw divided by that of the fastest of all locks, and by that of "
+              "pthread-rwlock\n")
+        print(f"| F_W | {' | '.join(f'P = {procs}' for procs in self.procs)} |")
+        print("|---" + "|--:" * len(self.procs) + "|")
+        for writers in WRITERS:
+            cells = []
+            for procs in self.procs:
+                rate = {lock: self.median(lock, procs, writers, "throughput_ops_s")
+                        for lock in self.locks}
+                beside = (max(rate.values()), rate.get("pthread-rwlock"))
+                cells.append(", ".join(f"{rate['flight-rw'] / other:.2f}"
+                                       for other in beside if other))
+            print(f"| {100 * writers:g} % | {' | '.join(cells)} |")
 
     @staticmethod
     def median(lock, procs, writers, field):

@@ -250,7 +250,7 @@ std::string render_html(const json& bench, const std::vector<std::string>& own_l
   values["run_count"] = counted(runs.size(), "run", "runs");
   values["bench_json"] = script_json(bench);
   values["about"] = "benchmark report";
-  for (const char* const script : {"boxes", "over", "charts"})
+  for (const char* const script : {"boxes", "over", "grid", "charts"})
     values[fmt::format("{}_script", script)] =
         part_named(page_parts(), fmt::format("report_{}", script));
   values["page_script"] = part_named(page_parts(), "report");

@@ -215,7 +215,7 @@
   }
 
   lf.charts_of = (group) => laid_out([
-    lf.ranks_chart(group), latency_chart, ...lf.over_charts(group), ...operations_charts,
+    lf.ranks_chart(group), latency_chart, ...lf.over_charts(group), lf.grid_chart, ...operations_charts,
     ...(group.rounds || !group.has_lock ? [] : rank_charts),
   ].filter((chart) => chart.has(group)));
 })(lockflight);

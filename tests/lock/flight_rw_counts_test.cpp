@@ -55,9 +55,31 @@ void a_reader_waits(const lock::flight_rw_parameters& set, const operation_count
 TEST(flight_rw_counts, a_reader_that_waits_does_not_use_the_network) {
   a_reader_waits({.overtaking = 0}, {.load = 2, .rmw = 2});
 }
-// One that lets writers pass is not counted meanwhile, and comes anew.
+// A reader that stays away is not counted meanwhile, polls the gate, and parks in the end.
 TEST(flight_rw_counts, a_reader_that_lets_writers_pass_does_not_use_the_network) {
-  a_reader_waits({.overtaking = 1}, {.load = 3, .rmw = 3});
+  a_reader_waits({.overtaking = 1}, {.load = 4, .rmw = 4});
+  a_reader_waits({.overtaking = 3}, {.load = 6, .rmw = 4});
+}
+
+// What is set holds everywhere; the defaults depend on the node and its cores.
+TEST(flight_rw_counts, readers_stay_away_and_writers_open_where_that_is_cheap) {
+  struct place {
+    bool are_shared;
+    topology nodes;
+    [[nodiscard]] bool shares_cores() const { return are_shared; }
+    [[nodiscard]] const topology& machine() const { return nodes; }
+  };
+  const lock::flight_rw_parameters usual;
+  const lock::flight_rw_parameters set{.t_w = 3, .overtaking = 5};
+  for (const bool are_shared : {false, true})
+    for (const topology& nodes : {topology::flat(2), two_nodes}) {
+      const place here{are_shared, nodes};
+      const bool is_one = nodes.nodes() == 1;
+      EXPECT_EQ(usual.t_w_on(here), are_shared && is_one ? 1 : 256);
+      EXPECT_EQ(usual.overtaking_on(here), are_shared || is_one ? 16 : 0);
+      EXPECT_EQ(set.t_w_on(here), 3);
+      EXPECT_EQ(set.overtaking_on(here), 5);
+    }
 }
 
 // From elsewhere, with one other node and one cell of readers there; the same from the home's node,

@@ -119,6 +119,23 @@ TEST(flight_rw_counts, writers_alone_on_one_node) {
   });
 }
 
+// A scan sees no reader where one participant reads and writes in turn; its own reads count.
+TEST(flight_rw_counts, a_participant_that_also_reads_leaves_the_gates_open) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    flight_rw l(me);
+    if (me.rank() != 0) return;
+    for (int again = 0; again < 4; ++again) {
+      l.lock.lock_shared();
+      l.lock.unlock_shared();
+      l.lock.lock();
+      l.lock.unlock();
+      require(gate_at(me, l, 0).is(state::open), "open");
+    }
+    leave_gates_idle(l);
+    require(gate_at(me, l, 0).is(state::idle), "idle after two writes in a row");
+  });
+}
+
 // A writer that is handed the lock in a phase of writers is passed that, and does not read a gate:
 // it costs what flight costs (flight_counts.a_handover_inside_a_node_is_one_store).
 TEST(flight_rw_counts, a_writer_that_is_passed_a_phase_reads_no_gate) {

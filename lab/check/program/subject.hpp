@@ -52,6 +52,7 @@ template <class Parameters>
     // flight has two ways inside a node: the one with fewer steps is used, unless the other is set.
     p.writers = {.barge = 1, .handovers = 0, .local_budget = 1, .remote_budget = 1};
     p.t_w = 2;
+    p.overtaking = 0;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
   if constexpr (requires { p.group; }) p.group = 2;

@@ -166,15 +166,12 @@ class reader_side {
   template <class Until>
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until) {
     counted_as_ = active;  // `leave` does not set it back if we are alone
-    for (std::int64_t comes_anew = overtaking_; !found.is(state::open);) {
+    for (std::int64_t polls = overtaking_; !found.is(state::open);) {
       if (found.needs_reader()) {
         if (becomes_opener(found, until)) return leave(), arrival::must_open;
-      } else if (is_patient<Until> && comes_anew > 0) {
-        // A parked reader may not run when its phase comes if ranks share cores, and writers would
-        // wait for it. So the reader first awaits the end of the phase without being counted.
-        --comes_anew;
+      } else if (is_patient<Until> && polls > 0) {
         leave();
-        static_cast<void>(await_change(found, until));
+        stay_away(polls);
         found = come();
         continue;
       } else if (park(found.epoch(), until)) {
@@ -185,6 +182,18 @@ class reader_side {
       found = read_gate();
     }
     return arrival::in;
+  }
+
+  // For a reader that is not counted, so that no writer waits for it. A parked reader may not be
+  // running when its phase comes, if ranks share cores; and where each has a core, the participants
+  // that stay do more meanwhile with the lock's lines in their caches. `polls` are left until it
+  // parks.
+  void stay_away(std::int64_t& polls) {
+    for (rma::backoff b(500, 4'000); polls > 0;) {
+      --polls;
+      port_.pause(b.next());
+      if (const gate now = read_gate(); now.is(state::open) || now.needs_reader()) return;
+    }
   }
 
   // True if the gate has let us in (R3). If not it needs a reader, or is open for the same epoch
