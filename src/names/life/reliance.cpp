@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/signals_held.hpp"
 #include "base/thread_without_signals.hpp"
-#include "fabric/shm/pause.hpp"
 #include "names/file/byte_lock.hpp"
 
 namespace lockflight::detail {
@@ -82,11 +84,12 @@ bool start(const domain_file& file, watched_byte& what) {
 
 bool reliance::begin(const domain_file& file, int slot, std::uint64_t hold_byte) {
   end();
+  const signals_held until_unlocked;  // a handler may jump out of the wait
   const std::uint64_t ours = image();
   const std::scoped_lock guard(process_mutex());
   watched_bytes& of = of_process(ours);
-  auto wanted = std::make_unique<watched_byte>(
-      watched_byte{file.device(), file.inode(), slot, hold_byte});
+  auto wanted =
+      std::make_unique<watched_byte>(watched_byte{file.device(), file.inode(), slot, hold_byte});
   auto found = std::ranges::find_if(of.all, [&](const auto& each) { return each->is(*wanted); });
   if (found == of.all.end()) {
     if (of.all.size() >= most_threads || now_ns() < of.refused_until) return false;
@@ -107,6 +110,7 @@ void reliance::end() {
   watched_byte* const before = std::exchange(byte_, nullptr);
   // In a child this is the copy of its parent's object.
   if (before == nullptr || image_ != known_image()) return;
+  const signals_held until_unlocked;
   const std::scoped_lock guard(process_mutex());
   for (const auto& each : of_process(image_).all)
     if (each.get() == before) std::erase(each->relying, this);

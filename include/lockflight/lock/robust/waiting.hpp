@@ -8,6 +8,9 @@
 // - At most one waiter of a lock is its watcher, unless one was stopped for long. A lock without a
 //   watcher is safe too: a waiter examines the others some milliseconds after it has begun to wait,
 //   and then about once a second.
+// - A waiter that relies on a hold examines nobody, and withdraws no grant. It relies only on a
+// hold
+//   that excludes it, so that no grant is on its way, and a dead waiter keeps nobody out.
 #pragma once
 
 #include <cstdint>
@@ -101,9 +104,9 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     return port_.load(where_.token) == token_before_ && !base::is_anyone_holding(false);
   }
 
-  // While the holder that excludes us goes on to hold, nothing that others do, or do not do, matters
-  // to this waiter. So it sleeps until that hold ends, if the port can tell when. A reader that
-  // waits behind a writer relies on no other reader: it could share the lock if the writer died.
+  // Has this waiter sleep until the hold of a participant ends that excludes it, if the port can
+  // tell when. A reader that waits behind a writer relies on no other reader: it could share the
+  // lock if the writer died.
   [[nodiscard]] bool relies_on_a_holder(bool after_pause) {
     if constexpr (can_rely) {
       if (after_pause || is_releasing_ || !port_.may_rely()) return false;
