@@ -2,6 +2,7 @@
 //
 // usage: named_locks LOCK PROCESSES SECONDS     acquires of an empty critical section
 //        named_locks recovery WAITERS ROUNDS    from the death of a holder to the next acquire
+//        named_locks late-recovery WAITERS ROUNDS    the same after a second of waiting
 //        named_locks waiting WAITERS SECONDS    what processes use that wait for one lock
 //        named_locks turns PROCESSES SECONDS    the longest wait of processes that hold for 50 ms
 //
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -228,9 +230,9 @@ int measure(body run, int processes, double seconds, const std::string& name) {
   return 0;
 }
 
-/// Seconds from SIGKILL to the moment that a waiter has the lock.
-double recovery(int waiters, const std::string& name) {
-  constexpr useconds_t until_all_wait_us = 50'000;
+/// Seconds from SIGKILL to the moment that a waiter has the lock, after all have waited for a
+/// while.
+double recovery(int waiters, useconds_t until_all_wait_us, const std::string& name) {
   shared().arrived.store(0);
   shared().next_at.store(0);
   const pid_t holder = start([&] {
@@ -259,10 +261,10 @@ double recovery(int waiters, const std::string& name) {
   return all_end_well(children) ? shared().next_at.load() - killed_at : -1;
 }
 
-int recoveries(int waiters, int rounds, const std::string& name) {
+int recoveries(int waiters, int rounds, useconds_t waited_us, const std::string& name) {
   std::vector<double> seconds;
   for (int i = 0; i < rounds; ++i) {
-    seconds.push_back(recovery(waiters, name));
+    seconds.push_back(recovery(waiters, waited_us, name));
     if (seconds.back() < 0) return 3;
   }
   std::printf("{\"recovery_ms\": {\"p50\": %.4f, \"max\": %.4f}}\n", quantile(seconds, 0.5) * 1e3,
@@ -270,15 +272,20 @@ int recoveries(int waiters, int rounds, const std::string& name) {
   return 0;
 }
 
-/// The processor time of a process, in seconds, as the scheduler counts it.
+/// The processor time of a process and its threads, in seconds, as the scheduler counts it.
 double used_s(pid_t process) {
-  std::ifstream of("/proc/" + std::to_string(process) + "/schedstat");
-  double ns = 0;
-  of >> ns;
-  return ns * 1e-9;
+  double sum = 0;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+    std::ifstream of(thread.path() / "schedstat");
+    double ns = 0;
+    of >> ns;
+    sum += ns;
+  }
+  return sum * 1e-9;
 }
 
-/// Of a core, after the first second.
+/// Of a core, after the first seconds.
 int waiting(int waiters, double seconds, const std::string& name) {
   shared().over = false;  // made before any child
   const domain in = domain::open(name);
@@ -295,7 +302,7 @@ int waiting(int waiters, double seconds, const std::string& name) {
     while (i == 0 && shared().arrived.load() == 0) usleep(100);
   }
   while (shared().arrived.load() <= waiters) usleep(100);
-  constexpr useconds_t until_all_sleep_us = 1'000'000;
+  constexpr useconds_t until_all_sleep_us = 3'000'000;
   usleep(until_all_sleep_us);
   const auto all_used_s = [&] {
     double sum = 0;
@@ -342,13 +349,17 @@ int main(int argc, char** argv) {
   const int processes = argc == 4 ? std::atoi(argv[2]) : 0;
   const double last = argc == 4 ? std::atof(argv[3]) : 0;
   if (processes < 1 || processes >= most_processes || !(last > 0)) {
-    std::fputs("usage: named_locks LOCK|recovery|waiting|turns PROCESSES SECONDS|ROUNDS\n", stderr);
+    std::fputs(
+        "usage: named_locks LOCK|recovery|late-recovery|waiting|turns PROCESSES SECONDS|ROUNDS\n",
+        stderr);
     return 2;
   }
   const std::string name = "perf-" + std::to_string(getpid());
   int code = 2;
   if (std::strcmp(argv[1], "recovery") == 0)
-    code = recoveries(processes, static_cast<int>(last), name);
+    code = recoveries(processes, static_cast<int>(last), 50'000, name);
+  if (std::strcmp(argv[1], "late-recovery") == 0)
+    code = recoveries(processes, static_cast<int>(last), 1'000'000, name);
   if (std::strcmp(argv[1], "waiting") == 0) code = waiting(processes, last, name);
   if (std::strcmp(argv[1], "turns") == 0) code = turns(processes, last, name);
   for (const auto& each : locks)

@@ -9,6 +9,7 @@ import unittest
 
 from named_support import DOMAIN, NamedTest
 from support import PROGRAM, ProgramTest, skip_visibly
+from waiting import wait_until
 
 # The first process of a namespace, which waits for nobody but those that it has started itself. So
 # COMMAND of a killed run stays a zombie.
@@ -90,6 +91,7 @@ class Shown(NamedTest):
         self.addCleanup(self.end, holder)
         if holder.stdout.readline() != b"begun\n":
             skip_visibly(self, "this system makes no such namespaces")
+        return holder
 
     def test_a_number_of_another_namespace_is_called_one(self):
         self.hold_in("--pid", "--mount-proc")
@@ -114,6 +116,16 @@ class Shown(NamedTest):
         self.assertRegex(err, rf"held by \w+ \(pid \d+, {self.FOREIGN}\) for \d\.\d s\n$")
         code, _, err = self.run_program("domain", "remove", DOMAIN)
         self.assertEqual(code, 2, err)
+
+    def test_the_kernel_tells_of_a_death_in_the_other_namespace(self):
+        """The waiter relies on the holder: a second thread of it sleeps until the hold ends."""
+        holder = self.hold_in("--pid", "--mount-proc")
+        waiter = self.start(*self.RUN[1:], "jobs", "--", "sh", "-c",
+                            "echo ${LOCKFLIGHT_OWNER_DIED-none}")
+        self.addCleanup(self.end, waiter)
+        self.assertTrue(wait_until(lambda: len(os.listdir(f"/proc/{waiter.pid}/task")) == 2))
+        holder.kill()
+        self.assertEqual(waiter.communicate(timeout=30)[0], b"1\n")
 
     def test_seen_from_the_other_namespace(self):
         process, _ = self.hold()

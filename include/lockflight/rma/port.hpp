@@ -183,6 +183,7 @@ struct lifeline {
   bool watches = false;  ///< … and now and then for no reason, so that the caller can examine()
                          ///< others: about every watcher_examines_every_ns if this is set, else
                          ///< about every others_examine_every_ns
+  bool relies = false;   ///< or, instead of that, when the hold that it relies on may have ended
 };
 
 /// A port whose participants may die or stop, each by itself, while the others go on (C45, C46).

@@ -262,8 +262,7 @@ domain_file::~domain_file() {
   for (auto& piece : room_piece_)
     if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
   munmap(head_, head_bytes);
-  struct stat s {};
-  if (const int mine = fd_.load(); fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) close(mine);
+  if (const int mine = fd_if_ours(); mine >= 0) close(mine);
 }
 
 void domain_file::throw_damaged(const std::string& how) const {
@@ -321,7 +320,7 @@ void domain_file::reopen_in_child(bool owns_descriptors) noexcept {
 
 // This uses only system calls. It opens the file by its descriptor, since the path may be gone, or
 // by its path, since /proc may not be there.
-int domain_file::opened_again(int from) const noexcept {
+int domain_file::opened_again(int from, int how) const noexcept {
   char path[32] = "/proc/self/fd/";
   char* end = path + 14;
   char digits[12];
@@ -332,7 +331,7 @@ int domain_file::opened_again(int from) const noexcept {
   *end = '\0';
   struct stat s {};
   for (const char* each : {static_cast<const char*>(path), where_.path.c_str()}) {
-    const int again = ::open(each, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    const int again = ::open(each, how | O_CLOEXEC | O_NONBLOCK);
     if (again < 0) continue;
     if (fstat(again, &s) == 0 && is_file(s.st_dev, s.st_ino)) return again;
     close(again);
@@ -430,9 +429,36 @@ bool domain_file::lock_slot(int number) {
 
 void domain_file::unlock_slot(int number) {
   locked_[static_cast<std::size_t>(number)].store(false, std::memory_order_relaxed);
+  if (const int mine = fd_if_ours(); mine >= 0)
+    unlock_byte(mine, byte_of_slot(number), 1 + hold_bytes);
+}
+
+int domain_file::fd_if_ours() const noexcept {
   struct stat s {};
   const int mine = fd_.load();
-  if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) unlock_byte(mine, byte_of_slot(number));
+  return fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino) ? mine : -1;
+}
+
+bool domain_file::lock_hold_bytes(int number) {
+  return lock_byte(fd(), byte_of_hold(number, 1), hold_bytes) == byte_lock::taken;
+}
+
+bool domain_file::pass_on_hold_byte(int number, std::uint32_t last, std::uint32_t next) noexcept {
+  const int mine = fd_if_ours();
+  if (mine < 0) return false;
+  const bool has_next = lock_byte(mine, byte_of_hold(number, next)) == byte_lock::taken;
+  unlock_byte(mine, byte_of_hold(number, last));
+  return has_next;
+}
+
+descriptor domain_file::opened_to_wait() const {
+  return descriptor(opened_again(fd_.load(), O_RDONLY));
+}
+
+bool domain_file::is_opened_to_wait(int fd, std::uint64_t device, std::uint64_t inode) {
+  struct stat s {};
+  return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode &&
+         (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
 }
 
 std::optional<bool> domain_file::is_guard_locked(int number) const {

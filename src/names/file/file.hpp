@@ -1,6 +1,8 @@
 // The file of a domain as a process has it open: found or made, mapped piece by piece, checked.
 #pragma once
 
+#include <fcntl.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -105,7 +107,18 @@ class domain_file {
   [[nodiscard]] std::optional<bool> is_slot_locked(int number) const;
   /// Locks the slot's byte. False if another open file has locked it. Throws domain_error (system).
   [[nodiscard]] bool lock_slot(int number);
+  /// Unlocks it, and the slot's hold bytes.
   void unlock_slot(int number);
+  /// For the process that has locked the slot's byte: locks its hold bytes, too. False if another
+  /// open file has one of them, or the kernel refuses it.
+  [[nodiscard]] bool lock_hold_bytes(int number);
+  /// Locks hold byte `next` of such a slot and then unlocks `last`. Returns whether it has `next`.
+  [[nodiscard]] bool pass_on_hold_byte(int number, std::uint32_t last, std::uint32_t next) noexcept;
+  /// Opens the file once more, so that a thread of this process can wait for bytes that the process
+  /// itself has locked. Only for reading, which no other descriptor of ours is. None if that fails.
+  [[nodiscard]] descriptor opened_to_wait() const;
+  /// True if that descriptor was opened by opened_to_wait(), and the program has not closed it.
+  [[nodiscard]] static bool is_opened_to_wait(int fd, std::uint64_t device, std::uint64_t inode);
   /// True if this process has locked the slot's byte.
   [[nodiscard]] bool has_locked_slot(int number) const {
     static_cast<void>(image());  // a child has locked nothing yet
@@ -142,6 +155,8 @@ class domain_file {
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
     return device == device_ && inode == inode_;
   }
+  [[nodiscard]] std::uint64_t device() const { return device_; }
+  [[nodiscard]] std::uint64_t inode() const { return inode_; }
   /// Gives a child an open file of its own, since the kernel keeps the bytes that a dead parent had
   /// locked as long as a child has the parent's open file.
   void reopen_in_child(bool owns_descriptors) noexcept;
@@ -157,7 +172,9 @@ class domain_file {
   }
   [[nodiscard]] int fd() const;
   /// Opens the same file once more. Returns the new descriptor, or -1.
-  [[nodiscard]] int opened_again(int from) const noexcept;
+  [[nodiscard]] int opened_again(int from, int how = O_RDWR) const noexcept;
+  /// The descriptor, or -1 if the program has closed it.
+  [[nodiscard]] int fd_if_ours() const noexcept;
   [[nodiscard]] std::byte* map_slots(unsigned number) const;
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
   [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;

@@ -79,6 +79,9 @@ struct domain_slot_page {
   /// The bell at which the participant sleeps, or is about to: 1 + its number, or own_bell; 0:
   /// none.
   alignas(64) std::atomic<std::uint32_t> sleeps_at;
+  /// A bit for each record: somebody relies on its hold (names/life/reliance.hpp). Earlier versions
+  /// neither read nor write this word.
+  std::atomic<std::uint32_t> relied_on;
   /// On the machine's CLOCK_MONOTONIC (machine_clock.hpp), for show alone.
   std::atomic<std::uint64_t> waits_since;
   std::atomic<std::uint64_t> holds_since[records];
@@ -98,6 +101,9 @@ struct domain_slot_page {
   /// Of a candidate of an election, in the lower half; the upper half is its incarnation.
   std::atomic<std::uint64_t> priority;
   std::atomic<std::uint32_t> candidate_for;  ///< the first line of the election's lock
+  /// The number of the hold byte that the participant keeps locked until a hold ends on which
+  /// others rely, and the incarnation in the upper half. Another incarnation: it keeps none.
+  std::atomic<std::uint64_t> hold_byte;
 
   [[nodiscard]] slot_life life_now() const {
     return slot_life::from(life.load(std::memory_order_seq_cst));
@@ -113,7 +119,9 @@ constexpr std::uint32_t own_bell = UINT32_MAX;
 constexpr std::size_t slot_bytes = 4096;
 static_assert(sizeof(domain_slot_page) <= slot_bytes);
 static_assert(offsetof(domain_slot_page, ends) == 3200, "behind all that earlier versions know");
-static_assert(offsetof(domain_slot_page, sleeps_at) == sizeof(domain_slot_page::words) + 128,
+static_assert(offsetof(domain_slot_page, sleeps_at) == sizeof(domain_slot_page::words) + 128 &&
+                  offsetof(domain_slot_page, waits_since) ==
+                      offsetof(domain_slot_page, sleeps_at) + 8,
               "earlier versions find the other words where they were");
 
 /// Locks of one kind with the same parameters and names of about the same length: their blocks are
@@ -228,6 +236,18 @@ constexpr off_t agent_byte = 1;  ///< of the agent of a cluster's domain
 /// running for it.
 [[nodiscard]] constexpr off_t byte_of_guard(int number, std::uint32_t incarnation) {
   return byte_of_slot(number) + 1 + static_cast<off_t>(incarnation % (slot_bytes - 1));
+}
+/// A participant has some bytes behind that of its slot, numbered from 1 on, for the processes that
+/// wait until its hold ends (names/life/reliance.hpp).
+constexpr std::uint32_t hold_bytes = 3;
+[[nodiscard]] constexpr off_t byte_of_hold(int number, std::uint32_t hold_byte) {
+  return byte_of_slot(number) + static_cast<off_t>(hold_byte);
+}
+/// The number of a slot's next participant: one whose guarded process has none of these bytes.
+[[nodiscard]] constexpr std::uint32_t incarnation_after(std::uint32_t last) {
+  do ++last;
+  while (byte_of_guard(0, last) <= byte_of_hold(0, hold_bytes));
+  return last;
 }
 
 /// Slots are used from 0 on, but neighbours have ranks that are far apart, as locks share counters

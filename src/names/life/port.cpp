@@ -22,6 +22,8 @@ constexpr std::uint64_t others_check_together = 20 * ms;
 constexpr std::uint64_t others_check_every_at_least = 100 * ms;
 constexpr std::uint64_t examination_every = 3 * ms;  // of one participant
 constexpr std::uint64_t full_examination_every = 2 * second;
+// A waiter that relies on a hold, and is not the watcher, misses only that the file is gone.
+constexpr std::uint64_t relying_others_wake_every = 30 * second;
 // A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that
 // a newcomer waits for a second at most).
 constexpr std::uint64_t to_take_up_a_grant = 700 * ms;
@@ -39,7 +41,8 @@ domain_port::domain_port(domain_file& file, int slot)
       slot_(slot),
       rank_(rank_of_slot(slot)),
       clock_shift_(clock_shift_ns()),
-      fenced_stores_(file.header().fenced != 0) {}
+      fenced_stores_(file.header().fenced != 0),
+      reliance_([](void* port) { static_cast<domain_port*>(port)->ask_now(); }, this) {}
 
 const rma::topology& domain_port::machine() {
   static const auto* const one = new rma::topology(rma::topology::flat(ranks));
@@ -175,11 +178,22 @@ void domain_port::arm() {
 // often the more threads there are. A wait for something else than a lock examines once a second.
 std::uint64_t domain_port::check_after(std::uint64_t waited, const rma::lifeline* line) const {
   if (line == nullptr) return second;
+  if (line->relies) return check_while_relying_after(line->watches);
   if (line->watches)
     return std::clamp(waited / 16, rma::first_examination_ns, watcher_checks_every);
+  return others_check_after();
+}
+
+std::uint64_t domain_port::others_check_after() const {
   const std::int32_t threads = file_.header().living.load(std::memory_order_relaxed);
   return std::clamp(static_cast<std::uint64_t>(std::max(threads, 1)) * others_check_together,
                     others_check_every_at_least, rma::others_examine_every_ns);
+}
+
+// A function of the program is called once a second.
+std::uint64_t domain_port::check_while_relying_after(bool watches) const {
+  if (watches) return relying_watcher_wakes_every_ns.load(std::memory_order_relaxed);
+  return interrupt_ != nullptr ? second : relying_others_wake_every;
 }
 
 void domain_port::check_others(std::uint64_t now, const rma::lifeline* line) {
@@ -227,9 +241,13 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     return step_end::read_again;
   }
   const bool watches = line != nullptr && line->watches;
+  const bool relies = line != nullptr && line->relies;
+  if (relies && !reliance_.goes_on()) return step_end::check;
   const std::uint64_t before = now_ns();
   // This thread may have become the watcher since the last check.
-  if (watches) check_at_ = std::min(check_at_, before + watcher_checks_every);
+  if (watches)
+    check_at_ = std::min(
+        check_at_, before + (relies ? check_while_relying_after(true) : watcher_checks_every));
   const std::uint64_t end = std::min(check_at_, until.at);
   const std::uint64_t at_most = end > before ? end - before : 0;
   errno = 0;
@@ -237,9 +255,85 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
       {static_cast<time_t>(at_most / second), static_cast<long>(at_most % second)});
   if (!rang && errno == EINTR) ask_whether_interrupted();
   const std::uint64_t now = now_ns();
+  // A watcher that ends its watch wakes another waiter, and who removes the domain wakes all.
+  if (rang && relies) {
+    next_check_of_file_ = 0;
+    check_file(now);
+    return step_end::check;
+  }
   if (now < check_at_) return step_end::read_again;
   check_others(now, line);
   return step_end::check;
+}
+
+// ---- relying on a hold ----
+
+// By then the others have looked twice. The more there are, the later: the end of a hold on which
+// they rely wakes all of them.
+bool domain_port::may_rely() const {
+  return sleeper_.armed() && now_ns() - since_ >= others_check_after();
+}
+
+bool domain_port::rely_on(rma::rank_t holder, rma::cpu_cell record, rma::word hold) {
+  const int slot = file_.slot_of(holder);
+  domain_slot_page& s = file_.slot(slot);
+  const slot_life its = s.life_now();
+  const std::uint64_t byte = s.hold_byte.load(std::memory_order_acquire);
+  const auto number = static_cast<std::uint32_t>(byte);
+  if (its.state != slot_state::living || byte >> 32 != its.incarnation || number == 0 ||
+      number > hold_bytes || (slot == silent_slot_ && byte == silent_byte_))
+    return false;
+  if (!reliance_.begin(file_, slot, byte)) return false;
+  s.relied_on.fetch_or(1u << (record.index - first_record), std::memory_order_seq_cst);
+  fence_node();
+  relied_slot_ = slot;
+  relied_record_ = record;
+  relied_hold_ = hold;
+  relied_byte_ = byte;
+  if (s.hold_byte.load(std::memory_order_acquire) != byte || load(record) != hold) {
+    reliance_.end();
+    return false;
+  }
+  check_at_ = now_ns() + check_while_relying_after(false);
+  return true;
+}
+
+// The holder is examined also if the byte is not free, for what the kernel does not tell, such as
+// the end of a thread by a system call of its own.
+bool domain_port::still_relies(const rma::lifeline& line) {
+  const domain_slot_page& s = file_.slot(relied_slot_);
+  const bool is_told = !reliance_.goes_on();
+  detail::examine(file_, relied_slot_, thoroughness::quick);
+  const bool is_held = s.state() == slot_state::living &&
+                       s.hold_byte.load(std::memory_order_acquire) == relied_byte_ &&
+                       load(relied_record_) == relied_hold_;
+  if (is_held && !is_told) return true;
+  // The byte is free, and the holder lives: it has closed its descriptors, or what it guards lives.
+  if (is_held) {
+    silent_slot_ = relied_slot_;
+    silent_byte_ = relied_byte_;
+  }
+  rely_no_more(line);
+  return false;
+}
+
+void domain_port::rely_no_more(const rma::lifeline& line) {
+  reliance_.end();
+  since_ = now_ns();
+  check_at_ = since_ + (line.watches ? rma::first_examination_ns : others_check_after());
+}
+
+// The next byte was given back two such releases ago. If a stopped waiter still shares it, nobody
+// can rely on holds of ours any more.
+void domain_port::end_relied_hold(int record) {
+  const std::uint32_t bit = 1u << record;
+  if ((ours_.relied_on.fetch_and(~bit, std::memory_order_seq_cst) & bit) == 0) return;
+  const std::uint64_t now = ours_.hold_byte.load(std::memory_order_relaxed);
+  const auto last = static_cast<std::uint32_t>(now);
+  if (last == 0) return;
+  const std::uint32_t next = last % hold_bytes + 1;
+  const bool has_next = file_.pass_on_hold_byte(slot_, last, next);
+  ours_.hold_byte.store(has_next ? now - last + next : 0, std::memory_order_release);
 }
 
 }  // namespace lockflight::detail

@@ -4,7 +4,8 @@
 //
 // Cost: that of the shm port. A waiter sleeps, and wakes to examine whether others live: one waiter
 // of each lock after 4 ms at first and later every 40 ms; the others every 100 ms if there are few
-// threads, and once a second if there are many.
+// threads, and once a second if there are many. A waiter that relies on a hold (reliance.hpp) wakes
+// once a second if it is the watcher, to see that the file is still there, and else every 30 s.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +16,14 @@
 #include "base/signals_held.hpp"
 #include "lockflight/fabric/cpu_operations.hpp"
 #include "names/life/machine_clock.hpp"
+#include "names/life/reliance.hpp"
 #include "names/life/slots.hpp"
 #include "names/life/time_limit.hpp"
 
 namespace lockflight::detail {
+
+/// How often a watcher that relies on a hold wakes. Tests have it wake more rarely.
+inline std::atomic<std::uint64_t> relying_watcher_wakes_every_ns{1'000'000'000};
 
 class domain_port : public shm::detail::cpu_operations<domain_port> {
   friend class shm::detail::cpu_operations<domain_port>;
@@ -98,6 +103,23 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// Does nothing: every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}
   void wake(rma::rank_t rank);
+  /// True if this wait has lasted long enough for rely_on().
+  [[nodiscard]] bool may_rely() const;
+  /// From now on a wait whose lifeline says so returns when the hold of that record, which was
+  /// read as `hold`, may have ended. False if the kernel cannot tell, or the hold has ended.
+  [[nodiscard]] bool rely_on(rma::rank_t holder, rma::cpu_cell record, rma::word hold);
+  /// Examines the holder. False if its hold has ended or the kernel may not tell when: then this
+  /// participant does not rely on it any more.
+  [[nodiscard]] bool still_relies(const rma::lifeline& line);
+  void rely_no_more(const rma::lifeline& line);
+  /// Called when the record does not say any more that we hold.
+  void tell_of_release(int record) {
+    // The change of the record comes first: who relies on it has made us pass a fence, or a store
+    // has one here.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (ours_.relied_on.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      end_relied_hold(record);
+  }
   /// The number of slots that were ever used: slots are used from the first one on.
   [[nodiscard]] int participants() const {
     return std::min(static_cast<int>(file_.header().used_slots.load(std::memory_order_acquire)),
@@ -146,6 +168,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   void rest() {
     goes_on_ = false;
     last_pause_ = 0;
+    reliance_.end();
     if (sleeper_.armed()) [[unlikely]]
       disarm();
   }
@@ -215,6 +238,9 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   void arm();
   void disarm();
   [[nodiscard]] std::uint64_t check_after(std::uint64_t waited, const rma::lifeline* line) const;
+  [[nodiscard]] std::uint64_t others_check_after() const;
+  [[nodiscard]] std::uint64_t check_while_relying_after(bool watches) const;
+  void end_relied_hold(int record);
   void check_others(std::uint64_t now, const rma::lifeline* line);
   void check_file(std::uint64_t now);
   void ring_for(domain_slot_page& of) const;
@@ -269,6 +295,15 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   bool has_repaired_ = false;
   bool has_events_ = false;  // one of the two
   shm::detail::sleeper sleeper_;
+
+  // The hold that we rely on, and the last one whose end the kernel could not tell.
+  reliance reliance_;
+  int relied_slot_ = -1;
+  rma::cpu_cell relied_record_{};
+  rma::word relied_hold_ = 0;
+  std::uint64_t relied_byte_ = 0;
+  int silent_slot_ = -1;
+  std::uint64_t silent_byte_ = 0;
 
   std::uint64_t next_check_of_file_ = 0;
   std::uint64_t pausing_since_ = 0, last_pause_ = 0;

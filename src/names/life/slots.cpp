@@ -173,11 +173,14 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.pid.store(us.pid, std::memory_order_relaxed);
   s.tid.store(us.tid, std::memory_order_relaxed);
   s.sleeps_at.store(0, std::memory_order_relaxed);
+  s.relied_on.store(0, std::memory_order_relaxed);
   s.guarded.store(0, std::memory_order_relaxed);
   s.examined_at.store(0, std::memory_order_relaxed);
   s.fully_examined_at.store(now_ns(), std::memory_order_relaxed);
   write_born(s, us);
-  const std::uint32_t incarnation = s.life_now().incarnation + 1;
+  const std::uint32_t incarnation = incarnation_after(s.life_now().incarnation);
+  s.hold_byte.store(file.lock_hold_bytes(slot) ? std::uint64_t{incarnation} << 32 | 1 : 0,
+                    std::memory_order_relaxed);
   s.image.store(image(), std::memory_order_relaxed);
   s.image_of.store(incarnation, std::memory_order_release);
   auto& used = file.header().used_slots;
@@ -306,9 +309,12 @@ void leave_slot(domain_file& file, int slot, remains what) {
   if (what != remains::nothing) {
     if (what == remains::queue_nodes)
       s.has_left.store(s.life_now().incarnation, std::memory_order_release);
-    // The byte is unlocked first: once the slot is dead, another thread of ours may have it.
+    // Once the slot is dead another thread of ours may have it, and once the bytes are unlocked
+    // waiters look whether it is.
+    const std::scoped_lock one_of_us(file.taking());
+    mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
     file.unlock_slot(slot);
-    return mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
+    return;
   }
   file.header().living.fetch_sub(1, std::memory_order_relaxed);
   make_fresh(s);

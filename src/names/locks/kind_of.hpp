@@ -51,6 +51,10 @@ class robust_lock final
     }
     return had;
   }
+  void release(mode as) override {
+    base::release(as);
+    port_.tell_of_release(this->held_record);
+  }
   std::uint64_t token() const override { return lock_.token(); }
   bool owner_died() override { return lock_.owner_died(); }
   void mark_consistent() override { lock_.mark_consistent(); }

@@ -1,6 +1,4 @@
 // Participants that are stopped, and do not die: nobody waits for them but for a holder.
-#include <sys/resource.h>
-
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -244,35 +242,6 @@ TEST(DomainStopsAll, AWaitIsInterruptedAtOnce) {
     l.unlock();
     EXPECT_EQ(holder.process().wait(), 0);
   }
-}
-
-TEST(DomainStopsAll, WaitersSleepAndFewLook) {
-  const own_domain own;
-  const auto d = domain::open(own.name());
-  actor holder(own.name(), "L", true);
-  holder.await(actor::holds);
-  constexpr int count = 50;
-  std::vector<std::thread> waiters;
-  for (int i = 0; i < count; ++i)
-    waiters.emplace_back([&] {
-      named_mutex l(d, "L");
-      l.lock();
-      l.unlock();
-    });
-  std::this_thread::sleep_for(1500ms);
-  const auto wakes = [] {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return used.ru_nvcsw;
-  };
-  const long before = wakes();
-  std::this_thread::sleep_for(2s);
-  const long in_two_seconds = wakes() - before;
-  // One looks 25 times a second, the others once.
-  EXPECT_LT(in_two_seconds, 2 * (40 + 2 * count));
-  EXPECT_GT(in_two_seconds, count) << "all look once a second";
-  holder.release();
-  for (auto& each : waiters) each.join();
 }
 
 // A waiter waits for two turns of all at most. Turns are counted and not timed, because the threads

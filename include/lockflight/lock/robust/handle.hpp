@@ -27,7 +27,7 @@ class robust_handle : protected guarded_waits<Port> {
       base::has_unhandled_death, base::is_any_user_dead, base::is_ours, base::never,
       base::record_with, base::repair;
   using base::is_releasing_, base::line_, base::may_be_interrupted_, base::me_, base::place_,
-      base::port_, base::was_interrupted_, base::where_;
+      base::port_, base::shares_, base::was_interrupted_, base::where_;
   using typename base::repaired;
   using inside = Inside<rma::interruptible<Port>>;
   using parameters = typename inside::parameters;
@@ -47,6 +47,7 @@ class robust_handle : protected guarded_waits<Port> {
     place_ = me_.take_record();
     before_ = me_.nodes_now();
     may_be_interrupted_ = std::is_same_v<Until, rma::deadline>;
+    shares_ = as == record::sharing;
     try {
       while (true) {
         outcome how = outcome::closed;
