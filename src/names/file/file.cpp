@@ -214,6 +214,13 @@ std::shared_ptr<domain_file> map_file(descriptor fd, const domain_place& at) {
 
 }  // namespace
 
+constinit const std::array<std::uint16_t, ranks> domain_file::slot_of_rank = [] {
+  std::array<std::uint16_t, ranks> made{};
+  for (int i = 0; i < ranks; ++i)
+    made[static_cast<std::size_t>(rank_of_slot(i))] = static_cast<std::uint16_t>(i);
+  return made;
+}();
+
 domain_file::domain_file(descriptor fd, domain_place where)
     : where_(std::move(where)), fd_(fd.get()) {
   struct stat s {};
@@ -244,8 +251,6 @@ domain_file::domain_file(descriptor fd, domain_place where)
     throw;
   }
   madvise(head_, head_bytes, MADV_DONTDUMP);
-  for (int i = 0; i < ranks; ++i)
-    slot_of_rank_[static_cast<std::size_t>(rank_of_slot(i))] = static_cast<std::uint16_t>(i);
   if (descriptor own(opened_again(fd.get())); own)
     fd_ = own.release();  // see map
   else
@@ -259,8 +264,8 @@ domain_file::~domain_file() {
   }
   for (auto& piece : slot_piece_)
     if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
-  for (auto& piece : room_piece_)
-    if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
+  for (std::uint32_t i = 0; i < room_end_.load(); ++i)
+    if (std::byte* const it = room_piece_[i].load(); it != nullptr) munmap(it, piece_bytes);
   munmap(head_, head_bytes);
   struct stat s {};
   if (const int mine = fd_.load(); fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) close(mine);
@@ -370,6 +375,9 @@ std::byte* domain_file::map_slots(unsigned number) const {
 std::byte* domain_file::map_room(std::uint32_t piece) const {
   if (piece >= most_room_pieces || piece >= header().room_pieces.load(std::memory_order_acquire))
     throw_damaged("has been written over");
+  for (std::uint32_t end = room_end_.load();
+       end <= piece && !room_end_.compare_exchange_weak(end, piece + 1);) {
+  }
   return map(room_piece_[piece], room_at + piece * piece_bytes);
 }
 
