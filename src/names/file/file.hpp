@@ -162,6 +162,7 @@ class domain_file {
   [[nodiscard]] std::byte* map_slots(unsigned number) const;
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
   [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;
+  [[nodiscard]] std::byte* map_part(int from, std::size_t offset, std::size_t bytes) const;
   void reserve(std::size_t offset) const;
 
   static const std::array<std::uint16_t, ranks> slot_of_rank;
@@ -169,6 +170,7 @@ class domain_file {
   domain_place where_;
   mutable std::atomic<int> fd_;
   std::byte* head_ = nullptr;
+  std::size_t head_end_ = head_bytes;  // of its mapping, which may have the first slots
   std::uint64_t device_ = 0, inode_ = 0, check_ = 0;
   domain_options options_;
   mutable std::array<std::atomic<std::byte*>, most_slot_pieces> slot_piece_{};
