@@ -168,9 +168,11 @@ thread_identity this_thread() noexcept {
 }
 
 std::uint64_t our_space() noexcept {
-  if (!is_proc_ours()) return 0;
   const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
-  if (of_processes == 0) return 0;
+  // No other namespace of processes sees those of the first one, and so a /proc that shows us is
+  // the first one's.
+  constexpr std::uint64_t first_space = 0xEFFFFFFC;  // the kernel's PID_NS_INIT_INO
+  if (of_processes == 0 || (of_processes != first_space && !is_proc_ours())) return 0;
   return number_of_both(of_processes, number_of("/proc/self/ns/time"));
 }
 
