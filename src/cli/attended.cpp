@@ -116,11 +116,13 @@ class attendant {
       if (number > 0) heed(number, signal);
     }
   }
-  /// True if that signal, which has ended the command, had come to us, too.
-  [[nodiscard]] bool has_come(int signal_number) const {
+  /// The signals that have come to us.
+  [[nodiscard]] sigset_t come() const {
     sigset_t pending;
+    sigset_t all;
     sigpending(&pending);
-    return sigismember(&came_, signal_number) == 1 || sigismember(&pending, signal_number) == 1;
+    sigorset(&all, &came_, &pending);
+    return all;
   }
 
  private:
@@ -199,14 +201,15 @@ void say_that_it_was_killed(const attended& what, std::optional<std::uint64_t> b
 
 ending ending_of(int status, const attendant& by) {
   ending its{.code = WEXITSTATUS(status), .ran = true};
+  const sigset_t come = by.come();
   for (const int each : ending_signals)
-    if (its.first_to_run == 0 && by.has_come(each)) its.first_to_run = each;
+    if (its.first_to_run == 0 && sigismember(&come, each) == 1) its.first_to_run = each;
   if (!WIFSIGNALED(status)) return its;
   its.code = 128 + WTERMSIG(status);
   // As in a shell, a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
   // that started us. A Ctrl-C that the command has handled, or a signal of its own, does not.
   const int number = WTERMSIG(status);
-  if ((number == SIGINT || number == SIGQUIT) && by.has_come(number)) its.signal_number = number;
+  if ((number == SIGINT || number == SIGQUIT) && sigismember(&come, number) == 1) its.signal_number = number;
   return its;
 }
 

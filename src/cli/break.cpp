@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
+#include <array>
+#include <cstdio>
 #include <iterator>
+#include <string_view>
 
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
@@ -38,8 +40,10 @@ bool is_confirmed(console& out, const std::string& name, double grace_s) {
                   "[y/N] ",
                   in_quotes(name), grace_s));
   out.finish();
-  std::string answer;
-  std::getline(std::cin, answer);
+  std::array<char, 8> line{};
+  if (std::fgets(line.data(), line.size(), stdin) == nullptr) return false;
+  const std::string_view all(line.data());
+  const std::string_view answer = all.substr(0, all.find('\n'));
   return answer == "y" || answer == "yes" || answer == "Y";
 }
 

@@ -89,8 +89,12 @@ void handle(int signal_number, void (*handler)(int)) {
 
 run_signals::run_signals() : stops_(!is_ignored(SIGTSTP)) {
   sigemptyset(&blocked_);
+  sigemptyset(&ignored_);
   for (const int each : ending_signals) {
-    if (!is_ignored(each)) handle(each, on_signal);
+    if (is_ignored(each))
+      sigaddset(&ignored_, each);
+    else
+      handle(each, on_signal);
     sigaddset(&blocked_, each);
   }
   // If SIGCHLD stayed ignored, as our parent may have set it, the system would not report how the
@@ -156,7 +160,7 @@ void run_signals::stop_here(bool if_noted) {
 
 void run_signals::give_back_in_child() const {
   for (const int each : ending_signals)
-    if (!is_ignored(each)) handle(each, SIG_DFL);
+    if (sigismember(&ignored_, each) == 0) handle(each, SIG_DFL);
   handle(SIGCHLD, SIG_DFL);
   if (stops_) {
     // A Ctrl-Z since the vfork would stop us here, and our parent waits for us to become the

@@ -57,6 +57,7 @@ class run_signals {
  private:
   sigset_t blocked_{};
   sigset_t before_{};
+  sigset_t ignored_{};  ///< those of ending_signals that were ignored
   bool stops_;  ///< SIGTSTP was not ignored
 };
 

@@ -16,6 +16,15 @@ namespace lockflight::tool {
 
 class console;
 
+/// A text that lasts until the program ends. Few of the longer texts of commands are put together;
+/// a program that copied the others would start more slowly.
+class fact : public std::string_view {
+ public:
+  constexpr fact() = default;
+  constexpr fact(const char* literal) : std::string_view(literal) {}  // NOLINT: as a view
+  fact(std::string made);                                              // NOLINT: which is kept
+};
+
 /// An option or a positional argument.
 struct option {
   enum class offer { nothing, words, list_of_words, files, domains, a_command };
@@ -24,7 +33,7 @@ struct option {
   std::string shorthand = {};  ///< "-o", or empty
   std::string earlier = {};    ///< its name in earlier versions, which is accepted as well
   std::string value = {};      ///< the name of its value; empty: it takes none
-  std::string what = {};       ///< the effect, without a final stop
+  fact what = {};              ///< the effect, without a final stop
   offer completes = offer::nothing;
   std::vector<std::string> known = {};  ///< the words that completion offers
   bool repeats = false;                 ///< may be given several times
@@ -34,8 +43,8 @@ struct option {
 };
 
 struct example {
-  std::string line;  ///< the command line
-  std::string what;  ///< the effect
+  fact line;  ///< the command line
+  fact what;  ///< the effect
 };
 
 /// The names that an option takes, and their meanings.
@@ -84,7 +93,7 @@ struct exit_status {
 
 struct command {
   std::string name = {};                 ///< set by made()
-  std::vector<std::string> description;  ///< paragraphs
+  std::vector<fact> description;         ///< paragraphs
   std::vector<option> options = {};
   std::vector<option_elsewhere> options_elsewhere = {};
   /// The names that an option takes, if there is more to say; made for help alone: it may read

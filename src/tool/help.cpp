@@ -20,13 +20,13 @@ std::string exit_codes(const std::vector<exit_status>& codes) {
 
 void add_positionals(const command& of, std::vector<labelled>& to) {
   for (const option& o : of.options)
-    if (o.positional()) to.push_back({heading_of(o), o.what});
+    if (o.positional()) to.push_back({heading_of(o), std::string(o.what)});
 }
 
 void add_options(const command& of, std::vector<labelled>& to) {
   for (const option& o : of.options)
-    if (!o.positional()) to.push_back({heading_of(o), o.what});
-  to.push_back({heading_of(help_option()), help_option().what});
+    if (!o.positional()) to.push_back({heading_of(o), std::string(o.what)});
+  to.push_back({heading_of(help_option()), std::string(help_option().what)});
 }
 
 }  // namespace
@@ -68,15 +68,15 @@ std::string program_help(const about& program) {
     out += fmt::format("\n{}:\n{}", program.passed_on_title, rows(all));
   }
   out += "\nOptions:\n";
-  out += rows({{heading_of(help_option()), help_option().what},
-               {heading_of(version_option()), version_option().what}});
+  out += rows({{heading_of(help_option()), std::string(help_option().what)},
+               {heading_of(version_option()), std::string(version_option().what)}});
   out += "\nExamples:\n" + examples + exit_codes(exit_statuses());
   return out + fmt::format("\n'{} COMMAND --help' explains a command.\n", program.name);
 }
 
 std::string command_help(const command& of) {
   std::string out = fmt::format("Usage: {}\n", synopsis(of));
-  for (const std::string& paragraph : of.description) out += "\n" + wrapped(paragraph, width, 0);
+  for (const std::string_view paragraph : of.description) out += "\n" + wrapped(paragraph, width, 0);
   std::vector<labelled> positionals;
   add_positionals(of, positionals);
   if (!positionals.empty()) out += "\nArguments:\n" + rows(positionals);

@@ -45,7 +45,7 @@ std::string option_text(const option& o) {
 
 std::string command_text(const command& c) {
   std::string out = fmt::format(".SS {}\n", escaped(synopsis(c)));
-  for (const std::string& text : c.description) out += paragraph(text);
+  for (const std::string_view text : c.description) out += paragraph(text);
   for (const option& o : c.options) out += option_text(o);
   if (c.terms) {
     const glossary g = c.terms();
@@ -56,7 +56,7 @@ std::string command_text(const command& c) {
   for (const exit_status& s : c.exit_codes)
     out += tagged(fmt::format("{}", s.code), fmt::format("{}.", s.what));
   out += ".PP\nExamples:\n";
-  for (const example& e : c.examples) out += tagged(e.line, e.what + ".");
+  for (const example& e : c.examples) out += tagged(e.line, fmt::format("{}.", e.what));
   return out;
 }
 

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/visible_text.hpp"
@@ -15,45 +16,101 @@
 namespace lockflight::tool {
 namespace {
 
-/// CLI11 splits the line; values are read by the commands, so that every message has one form.
-CLI::Option* declare(CLI::App& app, const option& o) {
-  std::string names = o.name;
-  for (const std::string& other : {o.shorthand, o.earlier})
-    if (!other.empty()) names += "," + other;
-  if (o.value.empty() && !o.positional()) {
-    CLI::Option* const flag = app.add_flag(names);
-    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    return flag->disable_flag_override();
-  }
-  CLI::Option* const made = app.add_option(names);
-  made->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  if (o.positional() && o.repeats) made->expected(-1);  // one or more
-  return made;
-}
+using given_words = std::map<std::string, std::vector<std::string>>;
 
-void prepare(CLI::App& app) {
-  app.set_help_flag();
-  app.allow_extras();  // we report them ourselves
-}
+bool is_switch(const option& o) { return o.value.empty() && !o.positional(); }
 
-/// CLI11's view of a line. It knows the one command that the line names.
-struct grammar {
-  CLI::App app{"", "lockflight"};
-  CLI::App* subcommand = nullptr;
-  std::map<std::string, CLI::Option*> options;  ///< of the command, by name
-
-  explicit grammar(const command* of) {
-    prepare(app);
-    app.require_subcommand(0, 1);
-    declare(app, help_option());
-    declare(app, version_option());
+/// Divides words into options with their values, positional arguments, and the rest.
+class divider {
+ public:
+  /// `own` are beside those of a command, if there is one. All outlive this object.
+  divider(std::initializer_list<const option*> own, const command* of) : known_(own) {
     if (of == nullptr) return;
-    subcommand = app.add_subcommand(of->name);
-    prepare(*subcommand);
-    options[help_option().name] = declare(*subcommand, help_option());
     for (const option& o : of->options)
-      if (o.completes != option::offer::a_command) options[o.name] = declare(*subcommand, o);
+      if (o.completes != option::offer::a_command) known_.push_back(&o);
   }
+
+  /// Throws usage_error for an option without its value, and for a switch with one.
+  void divide(std::span<const char* const> words) {
+    for (words_ = words; !words_.empty();) divide_one(next());
+  }
+  /// By the name of the option; a switch has its name for a value.
+  [[nodiscard]] given_words& given() { return given_; }
+  /// Words that are no option of these, and positional arguments of which there are too many.
+  [[nodiscard]] const std::vector<std::string>& rest() const { return rest_; }
+
+ private:
+  std::string next() {
+    const std::string word = words_.front();
+    words_ = words_.subspan(1);
+    return word;
+  }
+
+  void divide_one(const std::string& word) {
+    constexpr std::string_view never_first = "-! \n";  // in the name of an option
+    const auto begins_name = [&](std::size_t at) {
+      return word.size() > at && never_first.find(word[at]) == std::string_view::npos;
+    };
+    if (word.starts_with("--") && begins_name(2))
+      divide_long(word);
+    else if (word.starts_with('-') && begins_name(1))
+      divide_letters(word);
+    else
+      add_positional(word);
+  }
+
+  /// "--name", "--name=value" and "--name value".
+  void divide_long(const std::string& word) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const option* const o = find(word.substr(0, equals));
+    const std::string value = word.substr(std::min(equals + 1, word.size()));
+    if (o == nullptr)
+      rest_.push_back(word);
+    else if (!is_switch(*o))
+      add_value(*o, value);
+    else if (value.empty() || value == "true")
+      given_[o->name] = {o->name};
+    else
+      throw refuse(o->name, value, "no value; it is a switch");
+  }
+
+  /// "-n", "-nvalue", "-n value", and "-mn" for "-m -n".
+  void divide_letters(const std::string& word) {
+    const option* const o = find(word.substr(0, 2));
+    if (o == nullptr) {
+      if (std::isdigit(static_cast<unsigned char>(word[1])) != 0) return add_positional(word);
+      return rest_.push_back(word);
+    }
+    if (!is_switch(*o)) return add_value(*o, word.substr(2));
+    given_[o->name] = {o->name};
+    if (word.size() > 2) divide_one('-' + word.substr(2));
+  }
+
+  /// An empty value is the next word.
+  void add_value(const option& o, const std::string& value) {
+    if (value.empty() && words_.empty())
+      throw refuse(o.name, "", fmt::format("a value, {}", o.value));
+    given_[o.name].push_back(value.empty() ? next() : value);
+  }
+
+  void add_positional(const std::string& word) {
+    for (const option* const o : known_)
+      if (o->positional() && (o->repeats || !given_.contains(o->name)))
+        return given_[o->name].push_back(word);
+    rest_.push_back(word);
+  }
+
+  [[nodiscard]] const option* find(const std::string& name) const {
+    const auto at = std::ranges::find_if(known_, [&](const option* o) {
+      return !o->positional() && (o->name == name || o->shorthand == name || o->earlier == name);
+    });
+    return at == known_.end() ? nullptr : *at;
+  }
+
+  std::vector<const option*> known_;
+  std::span<const char* const> words_;
+  given_words given_;
+  std::vector<std::string> rest_;
 };
 
 std::vector<std::string> visible_options(const command* of) {
@@ -134,7 +191,7 @@ std::string place_of_arguments(const command& of, const std::string& word) {
                      runs_another(of) ? "between two --" : "after --");
 }
 
-/// The error for a word that CLI11 did not know: an option, a command, or one word too many.
+/// The error for a word that is no argument: an option, a command, or one word too many.
 usage_error leftover(const about& program, const command* of,
                      const std::vector<std::string>& words) {
   for (const std::string& word : words) {
@@ -153,54 +210,13 @@ usage_error leftover(const about& program, const command* of,
   return one_too_many(*of, words.front());
 }
 
-/// The value of "--name=value" among the words; it was given to a switch.
-std::optional<std::pair<std::string, std::string>> value_of_switch(const command& of, int argc,
-                                                                   const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) continue;
-    for (const option& o : of.options)
-      if (o.value.empty() && !o.positional() && word.substr(0, equals) == o.name)
-        return std::pair(o.name, word.substr(equals + 1));
-  }
-  return std::nullopt;
-}
-
-/// CLI11's own complaints: a value that is missing, or one given to a switch.
-usage_error translate(const CLI::ParseError& error, const command* of, int argc,
-                      const char* const* argv) {
-  const std::string text = error.what();
-  const std::string name = text.substr(0, text.find(':'));
-  if (of != nullptr) {
-    for (const option& o : of->options)
-      if (o.name == name && !o.value.empty())
-        return refuse(name, "", fmt::format("a value, {}", o.value));
-    if (const auto found = value_of_switch(*of, argc, argv))
-      return refuse(found->first, found->second, "no value; it is a switch");
-  }
-  return usage_error(fmt::format("{} (accepted: what 'lockflight {}--help' lists)", visible(text),
-                                 of == nullptr ? "" : of->name + ' '));
-}
-
-const std::vector<std::string>& check_values(const option& o,
-                                             const std::vector<std::string>& values) {
+void check_values(const option& o, const std::vector<std::string>& values) {
   if (values.size() > 1 && !o.repeats)
     throw refuse(o.name, joined(values, " "), "one value; it was given more than once");
   for (const std::string& value : values)
     if (value.starts_with("--"))
       throw refuse(o.name, value, fmt::format("a value, {}; this looks like an option", o.value));
-  return values;
 }
-
-/// How many words may be options: those before the first "--" after the command's name.
-int own_words(const command* of, int argc, const char* const* argv) {
-  if (of == nullptr) return argc;
-  const auto* const name = std::find(argv, argv + argc, of->name);
-  return static_cast<int>(std::find(name, argv + argc, std::string_view("--")) - argv);
-}
-
-using given_words = std::map<std::string, std::vector<std::string>>;
 
 /// Gives words after "--" to the arguments of the command that have none yet. A command that runs
 /// another one gets its own between two "--", and else that one's.
@@ -222,52 +238,50 @@ void add_words(const command& of, std::vector<std::string> words, given_words& t
   if (!words.empty()) throw one_too_many(of, words.front());
 }
 
-arguments collect(const command& of, const std::map<std::string, CLI::Option*>& options,
-                  const std::vector<std::string>& other_words) {
-  given_words given;
-  for (const option& o : of.options) {
-    if (o.completes == option::offer::a_command) continue;
-    const CLI::Option& found = *options.at(o.name);
-    if (found.count() == 0) continue;
-    const bool is_switch = o.value.empty() && !o.positional();
-    given[o.name] = is_switch ? std::vector<std::string>{o.name} : check_values(o, found.results());
-  }
-  add_words(of, other_words, given);
+arguments collect(const command& of, given_words given, const std::vector<std::string>& others) {
+  for (const option& o : of.options)
+    if (const auto at = given.find(o.name); at != given.end() && !is_switch(o))
+      check_values(o, at->second);
+  add_words(of, others, given);
   return arguments(std::move(given));
 }
 
 }  // namespace
 
-invocation parse(const about& program, int all, const char* const* argv) {
+invocation parse(const about& program, int argc, const char* const* argv) {
   invocation found;
-  if (const entry* const named = find_command(program, named_command(all, argv)))
+  const std::span words(argv + std::min(argc, 1), argv + argc);
+  const auto name = std::ranges::find(words, named_command(argc, argv));
+  if (const entry* const named = find_command(program, named_command(argc, argv)))
     found.of = made(*named);
   const command* const of = found.of ? &*found.of : nullptr;
-  const int argc = own_words(of, all, argv);
-  const std::vector<std::string> others(argv + std::min(argc + 1, all), argv + all);
-  grammar g(of);
-  try {
-    g.app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    throw translate(error, of, argc, argv);
-  }
-  if (const auto rest = g.app.remaining(); !rest.empty()) throw leftover(program, nullptr, rest);
-  const bool asks_for_help = g.app.count(help_option().name) > 0;
-  if (!asks_for_help && g.app.count(version_option().name) > 0)
+  const auto end_of_own = of == nullptr ? words.end() : name;
+  const auto mark = std::find(end_of_own, words.end(), std::string_view("--"));
+
+  divider own({&help_option(), &version_option()}, nullptr);
+  own.divide({words.begin(), end_of_own});
+  divider its({&help_option()}, of);
+  if (of != nullptr) its.divide({std::next(name), mark});
+
+  if (!own.rest().empty()) throw leftover(program, nullptr, own.rest());
+  const bool asks_for_help = own.given().contains(help_option().name);
+  if (!asks_for_help && own.given().contains(version_option().name))
     return {.wants = invocation::kind::version, .of = {}};
   if (of == nullptr && !asks_for_help)
     throw usage_error(fmt::format("command '' (accepted: {}; '{} --help' explains them)",
                                   joined(command_names(program)), program.name));
-  if (of == nullptr) return {.wants = invocation::kind::help, .of = {}};
   if (asks_for_help) {
     found.wants = invocation::kind::help;
     return found;
   }
-  if (const auto rest = g.subcommand->remaining(); !rest.empty()) throw leftover(program, of, rest);
-  if (g.options.at(help_option().name)->count() > 0)
+  if (!its.rest().empty()) throw leftover(program, of, its.rest());
+  if (its.given().contains(help_option().name)) {
     found.wants = invocation::kind::help;
-  else
-    found.given = collect(*of, g.options, others);
+  } else {
+    std::vector<std::string> others;
+    if (mark != words.end()) others.assign(std::next(mark), words.end());
+    found.given = collect(*of, std::move(its.given()), others);
+  }
   return found;
 }
 

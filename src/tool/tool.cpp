@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <list>
 #include <new>
 #include <stdexcept>
 
@@ -90,6 +91,11 @@ int run(const about& program, int argc, const char* const* argv) {
   } catch (const std::exception& e) {
     return say(e.what(), exit_code_of(program, e));
   }
+}
+
+fact::fact(std::string made) {
+  static std::list<std::string> all;
+  static_cast<std::string_view&>(*this) = all.emplace_back(std::move(made));
 }
 
 const option& help_option() {

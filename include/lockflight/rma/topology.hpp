@@ -27,11 +27,7 @@ class topology {
   /// each level must refine the one above; `node_level` is in 1..N. Throws std::invalid_argument.
   topology(std::vector<std::vector<int>> element_of_level, int node_level)
       : element_of_(std::move(element_of_level)), node_level_(node_level) {
-    if (element_of_.empty() || element_of_.front().empty())
-      throw std::invalid_argument("a topology needs at least one level and one rank");
-    if (node_level_ < 1 || node_level_ > levels())
-      throw std::invalid_argument("node level " + std::to_string(node_level_) + " is not in 1.." +
-                                  std::to_string(levels()));
+    check_levels();
     for (std::size_t i = 0; i < element_of_.size(); ++i) collect_leaders(i);
     std::vector<int> sizes(leaders(node_level_).size());
     for (const int node : nodes_of_ranks())
@@ -41,22 +37,22 @@ class topology {
   /// A balanced tree: `fanouts` = {2, 4} is 2 elements of 4 ranks below the machine. The nodes are
   /// the elements of `node_level`; 0 means the smallest elements. Throws std::invalid_argument.
   static topology balanced(const std::vector<int>& fanouts, int node_level = 0) {
-    std::vector<std::vector<int>> element_of;
     std::size_t ranks = 1;
     for (const int fanout : fanouts) {
       if (fanout < 1)
         throw std::invalid_argument("a level of " + std::to_string(fanout) + " elements");
       ranks *= static_cast<std::size_t>(fanout);
     }
+    topology made;
     std::size_t elements = 1;
     for (const int fanout : fanouts) {
-      std::vector<int> level(ranks);
-      for (std::size_t r = 0; r < ranks; ++r) level[r] = static_cast<int>(r / (ranks / elements));
-      element_of.push_back(std::move(level));
+      made.add_equal_elements(elements, ranks / elements);
       elements *= static_cast<std::size_t>(fanout);
     }
-    const int levels = static_cast<int>(fanouts.size());
-    return topology(std::move(element_of), node_level == 0 ? levels : node_level);
+    made.node_level_ = node_level == 0 ? made.levels() : node_level;
+    made.check_levels();
+    made.largest_node_ = made.ranks() / made.nodes();
+    return made;
   }
 
   /// A topology of one element: `ranks` ranks that share memory.
@@ -104,6 +100,27 @@ class topology {
     return leaders_[static_cast<std::size_t>(level - 1)];
   }
 
+  topology() = default;
+
+  void check_levels() const {
+    if (element_of_.empty() || element_of_.front().empty())
+      throw std::invalid_argument("a topology needs at least one level and one rank");
+    if (node_level_ < 1 || node_level_ > levels())
+      throw std::invalid_argument("node level " + std::to_string(node_level_) + " is not in 1.." +
+                                  std::to_string(levels()));
+  }
+
+  /// Adds a level, which is known to refine the one above.
+  void add_equal_elements(std::size_t elements, std::size_t ranks_of_each) {
+    std::vector<int>& element_of = element_of_.emplace_back();
+    std::vector<rank_t>& leaders = leaders_.emplace_back();
+    element_of.reserve(elements * ranks_of_each);
+    for (std::size_t element = 0; element < elements; ++element) {
+      leaders.push_back(static_cast<rank_t>(element_of.size()));
+      element_of.resize(element_of.size() + ranks_of_each, static_cast<int>(element));
+    }
+  }
+
   void collect_leaders(std::size_t i) {
     const auto& element_of = element_of_[i];
     if (element_of.size() != element_of_.front().size())
@@ -128,7 +145,7 @@ class topology {
 
   std::vector<std::vector<int>> element_of_;
   std::vector<std::vector<rank_t>> leaders_;
-  int node_level_;
+  int node_level_ = 0;
   int largest_node_ = 0;
 };
 

@@ -214,6 +214,13 @@ std::shared_ptr<domain_file> map_file(descriptor fd, const domain_place& at) {
 
 }  // namespace
 
+constinit const std::array<std::uint16_t, ranks> domain_file::slot_of_rank = [] {
+  std::array<std::uint16_t, ranks> made{};
+  for (int i = 0; i < ranks; ++i)
+    made[static_cast<std::size_t>(rank_of_slot(i))] = static_cast<std::uint16_t>(i);
+  return made;
+}();
+
 domain_file::domain_file(descriptor fd, domain_place where)
     : where_(std::move(where)), fd_(fd.get()) {
   struct stat s {};
@@ -222,11 +229,10 @@ domain_file::domain_file(descriptor fd, domain_place where)
   device_ = s.st_dev;
   inode_ = s.st_ino;
   if (s.st_size < static_cast<off_t>(head_bytes)) throw_damaged("is no domain: it is too short");
-  void* const base =
-      mmap(nullptr, head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
-  if (base == MAP_FAILED)
-    throw domain_error(domain_error::reason::system, where_.path + ": mmap: " + why(errno));
-  head_ = static_cast<std::byte*>(base);
+  const auto bytes = static_cast<std::size_t>(s.st_size);
+  // The first slots lie behind the head, and each participant needs some of them.
+  if (bytes >= slots_at + piece_bytes) head_end_ = slots_at + piece_bytes;
+  head_ = map_part(fd.get(), 0, head_end_);
   try {
     const domain_header& h = header();
     if (h.magic != magic) throw_damaged("is no domain");
@@ -236,16 +242,18 @@ domain_file::domain_file(descriptor fd, domain_place where)
                 h.mode == 0660 ? std::to_string(where_.group) : ""};
     check_options(options_);
     check_ = h.check;
+    if (head_end_ > slots_at && h.slot_pieces > 0) slot_piece_[0] = head_ + slots_at;
     if (h.fenced == 0 && !shm::detail::register_membarrier())
       throw domain_error(domain_error::reason::system,
                          where_.path + ": membarrier is refused here, and was not to its maker");
+    if (h.room_pieces > 0 && bytes >= room_at + piece_bytes) {
+      room_piece_[0] = map_part(fd.get(), room_at, piece_bytes);
+      room_end_ = 1;
+    }
   } catch (...) {
-    munmap(head_, head_bytes);
+    munmap(head_, head_end_);
     throw;
   }
-  madvise(head_, head_bytes, MADV_DONTDUMP);
-  for (int i = 0; i < ranks; ++i)
-    slot_of_rank_[static_cast<std::size_t>(rank_of_slot(i))] = static_cast<std::uint16_t>(i);
   if (descriptor own(opened_again(fd.get())); own)
     fd_ = own.release();  // see map
   else
@@ -258,10 +266,11 @@ domain_file::~domain_file() {
     std::erase_if(mapped(), [&](const mapped_file& each) { return each.it == this; });
   }
   for (auto& piece : slot_piece_)
-    if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
-  for (auto& piece : room_piece_)
-    if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
-  munmap(head_, head_bytes);
+    if (std::byte* const it = piece.load(); it != nullptr && it != head_ + slots_at)
+      munmap(it, piece_bytes);
+  for (std::uint32_t i = 0; i < room_end_.load(); ++i)
+    if (std::byte* const it = room_piece_[i].load(); it != nullptr) munmap(it, piece_bytes);
+  munmap(head_, head_end_);
   if (const int mine = fd_if_ours(); mine >= 0) close(mine);
 }
 
@@ -339,6 +348,16 @@ int domain_file::opened_again(int from, int how) const noexcept {
   return -1;
 }
 
+std::byte* domain_file::map_part(int from, std::size_t offset, std::size_t bytes) const {
+  void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, from,
+                          static_cast<off_t>(offset));
+  if (base == MAP_FAILED)
+    throw domain_error(errno == ENOMEM ? domain_error::reason::full : domain_error::reason::system,
+                       where_.path + ": mmap: " + why(errno));
+  madvise(base, bytes, MADV_DONTDUMP);
+  return static_cast<std::byte*>(base);
+}
+
 // A mapping keeps its open file, and with it the bytes that are locked through that, also in a
 // child that has closed all descriptors. So nothing is locked through a file that was mapped.
 std::byte* domain_file::map(std::atomic<std::byte*>& as, std::size_t offset) const {
@@ -347,14 +366,9 @@ std::byte* domain_file::map(std::atomic<std::byte*>& as, std::size_t offset) con
   if (fstat(from, &s) != 0 || s.st_size < static_cast<off_t>(offset + piece_bytes))
     throw_damaged("has been made shorter");
   const descriptor mapped_from(opened_again(from));
-  void* const base = mmap(nullptr, piece_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                          mapped_from ? mapped_from.get() : from, static_cast<off_t>(offset));
-  if (base == MAP_FAILED)
-    throw domain_error(errno == ENOMEM ? domain_error::reason::full : domain_error::reason::system,
-                       where_.path + ": mmap: " + why(errno));
-  madvise(base, piece_bytes, MADV_DONTDUMP);
+  std::byte* const base = map_part(mapped_from ? mapped_from.get() : from, offset, piece_bytes);
   std::byte* before = nullptr;
-  if (as.compare_exchange_strong(before, static_cast<std::byte*>(base))) return as.load();
+  if (as.compare_exchange_strong(before, base)) return base;
   munmap(base, piece_bytes);  // another thread was first
   return before;
 }
@@ -369,6 +383,9 @@ std::byte* domain_file::map_slots(unsigned number) const {
 std::byte* domain_file::map_room(std::uint32_t piece) const {
   if (piece >= most_room_pieces || piece >= header().room_pieces.load(std::memory_order_acquire))
     throw_damaged("has been written over");
+  for (std::uint32_t end = room_end_.load();
+       end <= piece && !room_end_.compare_exchange_weak(end, piece + 1);) {
+  }
   return map(room_piece_[piece], room_at + piece * piece_bytes);
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/descriptor.hpp"
+#include "base/zeroed_array.hpp"
 #include "lockflight/domain.hpp"
 #include "names/file/fork.hpp"
 #include "names/file/layout.hpp"
@@ -94,7 +95,7 @@ class domain_file {
   [[nodiscard]] int slot_of(rma::rank_t rank) const {
     if (static_cast<unsigned>(rank) >= ranks) [[unlikely]]
       throw_damaged("has been written over");
-    return slot_of_rank_[static_cast<unsigned>(rank)];
+    return slot_of_rank[static_cast<unsigned>(rank)];
   }
 
   /// Memory for that slot, and for so many lines. One system call if there is none yet.
@@ -178,16 +179,20 @@ class domain_file {
   [[nodiscard]] std::byte* map_slots(unsigned number) const;
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
   [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;
+  [[nodiscard]] std::byte* map_part(int from, std::size_t offset, std::size_t bytes) const;
   void reserve(std::size_t offset) const;
+
+  static const std::array<std::uint16_t, ranks> slot_of_rank;
 
   domain_place where_;
   mutable std::atomic<int> fd_;
   std::byte* head_ = nullptr;
+  std::size_t head_end_ = head_bytes;  // of its mapping, which may have the first slots
   std::uint64_t device_ = 0, inode_ = 0, check_ = 0;
   domain_options options_;
   mutable std::array<std::atomic<std::byte*>, most_slot_pieces> slot_piece_{};
-  mutable std::array<std::atomic<std::byte*>, most_room_pieces> room_piece_{};
-  std::array<std::uint16_t, ranks> slot_of_rank_{};
+  zeroed_array<std::atomic<std::byte*>, most_room_pieces> room_piece_;
+  mutable std::atomic<std::uint32_t> room_end_{0};  // no later piece is mapped
   std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
   std::mutex taking_;
   std::atomic<bool> is_agent_{false};

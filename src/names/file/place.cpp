@@ -309,6 +309,11 @@ void drop_folder(const domain_place& at) {
   if (at.mode == 0600) rmdir(folder_of(at).c_str());
 }
 
+std::optional<domain_place> own_place(std::string_view name) {
+  domain_place at = private_place(name);
+  return is_usable(at) ? std::optional(std::move(at)) : std::nullopt;
+}
+
 std::vector<domain_place> find_places(std::string_view name) {
   std::vector<domain_place> found;
   const auto add = [&](domain_place at) {
@@ -352,6 +357,8 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
   // The default domain is always private: otherwise a member of one of our groups could take the
   // place of the domain that is used without a name.
   if (name == default_domain && mode == 0) mode = 0600;
+  if (mode != 0660 && group.empty())
+    if (auto own = own_place(name)) return *std::move(own);
   const auto all = mode == 0 ? places_meant(name) : find_places(name);
   const gid_t wanted = group.empty() ? 0 : group_of(group);
   std::vector<domain_place> meant;

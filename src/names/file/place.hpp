@@ -84,6 +84,9 @@ void make_folder(const domain_place& at);
 void drop_folder(const domain_place& at);
 [[nodiscard]] std::string folder_of(const domain_place& at);
 
+/// The place of this user's own domain of that name, if there is one. It comes before those of
+/// groups.
+[[nodiscard]] std::optional<domain_place> own_place(std::string_view name);
 /// The places of that name that exist and that this process may use, the private one first; of all
 /// names if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);

@@ -40,7 +40,6 @@ class short_text {
     text_[end_] = '\0';
     return text_;
   }
-  [[nodiscard]] bool is(const char* other) { return std::strcmp(c_str(), other) == 0; }
 
  private:
   char text_[64];
@@ -87,7 +86,8 @@ struct proc_file {
   char text[4096];
   found what;
 
-  explicit proc_file(const char* path) : what(found::unreadable) {
+  /// With `is_of_kernel`, a file is unreadable that another file system has in that place.
+  explicit proc_file(const char* path, bool is_of_kernel = false) : what(found::unreadable) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
       if (errno == ENOENT || errno == ESRCH) what = found::nothing;
@@ -95,9 +95,12 @@ struct proc_file {
     }
     const ssize_t got = read(fd, text, sizeof text - 1);
     const int error = errno;
+    struct statfs of {};
+    const bool is_as_said =
+        !is_of_kernel || (fstatfs(fd, &of) == 0 && of.f_type == PROC_SUPER_MAGIC);
     close(fd);
     if (got < 0 && error == ESRCH) what = found::nothing;
-    if (got <= 0) return;
+    if (got <= 0 || !is_as_said) return;
     text[got] = '\0';
     what = found::it;
   }
@@ -121,13 +124,10 @@ std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) 
 /// that of an outer namespace, which has a number of its own for us. An inner namespace, or one
 /// beside ours, does not see us. The result is false if /proc is another machine's, or no /proc.
 bool is_proc_ours() noexcept {
-  struct statfs of {};
-  if (statfs("/proc/self/status", &of) != 0 || of.f_type != PROC_SUPER_MAGIC) return false;
-  char self[16]{};
-  if (readlink("/proc/self", self, sizeof self - 1) <= 0) return false;
-  if (!short_text().add(getpid()).is(self)) return false;
-  const proc_file status("/proc/self/status");
+  const proc_file status("/proc/self/status", true);
   if (status.what != found::it) return false;
+  const char* const own = std::strstr(status.text, short_text().add("\nTgid:\t").add(getpid()).add("\n").c_str());
+  if (own == nullptr) return false;
   const char* const numbers = std::strstr(status.text, "\nNSpid:\t");
   if (numbers == nullptr) return true;  // a kernel that does not say
   constexpr std::size_t label = sizeof "\nNSpid:\t" - 1;
@@ -168,9 +168,11 @@ thread_identity this_thread() noexcept {
 }
 
 std::uint64_t our_space() noexcept {
-  if (!is_proc_ours()) return 0;
   const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
-  if (of_processes == 0) return 0;
+  // No other namespace of processes sees those of the first one, and so a /proc that shows us is
+  // the first one's.
+  constexpr std::uint64_t first_space = 0xEFFFFFFC;  // the kernel's PID_NS_INIT_INO
+  if (of_processes == 0 || (of_processes != first_space && !is_proc_ours())) return 0;
   return number_of_both(of_processes, number_of("/proc/self/ns/time"));
 }
 

@@ -17,10 +17,11 @@ ino_t inode_of(const char* space) {
 }
 
 std::int64_t shift_of(const char* wanted) noexcept {
+  constexpr std::uint64_t first_space = 0xEFFFFFFA;  // the kernel's TIME_NS_INIT_INO: no offsets
   // The file is about the namespace of our children, which is ours unless we have made them another
   // one.
   const std::uint64_t ours = time_space();
-  if (ours == 0 || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
+  if (ours == 0 || ours == first_space || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
   try {
     std::ifstream file("/proc/self/timens_offsets");
     std::string clock;

@@ -50,7 +50,8 @@ const rma::topology& domain_port::machine() {
 }
 
 bool domain_port::shares_cores() const {
-  return file_.header().living.load(std::memory_order_relaxed) > cores();
+  const std::int32_t living = file_.header().living.load(std::memory_order_relaxed);
+  return living > 1 && living > cores();  // the number of cores is in a file
 }
 
 void domain_port::fence_node() {

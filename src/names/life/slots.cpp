@@ -407,6 +407,13 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
   slot.guarded_born.store(also.born, std::memory_order_release);
 }
 
+bool guards_process(const domain_slot_page& slot, std::int32_t pid) noexcept {
+  const std::uint64_t guarded = slot.guarded.load(std::memory_order_acquire);
+  const std::uint64_t space =
+      slot.owner.load(std::memory_order_acquire) >> thread_identity::space_at;
+  return thread_identity::from(guarded, 0).pid == pid && thread_identity::is_of(space, guarded);
+}
+
 std::string command_of(const domain_slot_page& s) {
   // A guarded process of the owner's own program is a run in a run, or has not called exec yet: the
   // owner's text says what it runs.

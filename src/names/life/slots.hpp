@@ -63,6 +63,8 @@ bool free_slot(domain_file& file, int slot);
 /// participant lives as long as the byte of the guarded process is locked
 /// (domain_file::lock_guard). Async-signal-safe.
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
+/// True if the slot guards the process that has this number in the namespaces of the slot's owner.
+[[nodiscard]] bool guards_process(const domain_slot_page& slot, std::int32_t pid) noexcept;
 /// The command of the slot's thread, or of the process that it guards if that runs another program.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
 /// The command of this process, or what show_process_as() has set.

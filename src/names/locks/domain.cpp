@@ -75,7 +75,7 @@ std::vector<domain_owner> domain::owners_of(std::string_view name) {
 }
 
 std::string domain::warning_before_open(std::string_view name, unsigned mode) {
-  if (detail::is_cluster_name(name)) return "";
+  if (detail::is_cluster_name(name) || detail::own_place(name)) return "";
   const std::string makes = "makes domain '" + std::string(name) + "'";
   const std::string of_cluster = std::string(detail::cluster_prefix) + std::string(name);
   const auto owners = owners_of(name);
