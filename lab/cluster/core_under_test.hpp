@@ -46,6 +46,7 @@ class simulated_acquire final : public acquire_events {
     if (what_.is_valid(now)) what_.mark_consistent();
     what_.leave();
   }
+  [[nodiscard]] bool give_back() override { return what_.give_back(); }
   [[nodiscard]] bool is_valid(instant now) const override { return what_.is_valid(now); }
   [[nodiscard]] instant loss_time() const override { return what_.loss_time(); }
   [[nodiscard]] token fence() const override { return what_.fence(); }

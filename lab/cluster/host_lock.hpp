@@ -18,6 +18,8 @@ class host_lock {
 
   /// Admits the waiters that can have the lock now, and returns them.
   [[nodiscard]] std::vector<user> admit();
+  /// True if somebody waits.
+  [[nodiscard]] bool is_awaited() const { return !queue_.empty(); }
   void enqueue(user who, mode wanted) { queue_.push_back({who, wanted}); }
   [[nodiscard]] bool is_free() const { return holders_.empty() && queue_.empty(); }
   /// Leaves the lock or its queue. Called for the dead as well.

@@ -145,7 +145,8 @@ void world::check_progress() const {
     if (!h->agent || h->agent->epoch() != last.number)
       throw violation("progress", fmt::format("host {} is not in the last epoch", h->number));
     for (const client& each : h->clients)
-      if (each.now != doing::idle && each.now != doing::inside && now_ - each.since > patience)
+      if (each.now != doing::idle && each.now != doing::inside && each.now != doing::leaving &&
+          now_ - each.since > patience)
         throw violation("progress", fmt::format("client {} of host {} still waits for '{}'",
                                                 each.number, h->number, each.name));
   }

@@ -61,7 +61,7 @@ class world {
     std::uint64_t order;
     action what;
   };
-  enum class doing : std::uint8_t { idle, queued, stepping, waiting, inside };
+  enum class doing : std::uint8_t { idle, queued, stepping, waiting, inside, leaving };
   struct client {
     int number = 0;          // no other client has it, not a dead one either
     std::uint64_t life = 0;  // changes when what is scheduled for it is void
@@ -155,6 +155,7 @@ class world {
   void with_agent(host& h, std::uint64_t life, action what);
   void run_agent(host& h, const std::function<void(agent_events&, instant, effects&)>& what);
   void carry_out(host& h, effects& out);
+  void take_if_free(host& h, const wanted_host_lock& what);
   void send(host& from, const message& what);
   void deliver(int from, int to, action what);
   void after_hint(host& h);
@@ -176,6 +177,11 @@ class world {
   void wake_all(host& h);
   void hold(host& h, int index);
   void leave(host& h, int index);
+  void give_back(host& h, int index);
+  void ring_and_release(host& h, int index);
+  void release(host& h, int index);
+  [[nodiscard]] bool is_struck(host& h, int index, void (world::*what)(host&, int));
+  void ring(host& h, const std::string& name);
   void time_out(host& h, int index);
   void kill_client(host& h, int index);
   [[nodiscard]] true_time length_of_section();

@@ -96,6 +96,7 @@ void world::carry_out(host& h, effects& out) {
   for (const submitted& each : out.transactions) submit(h, each);
   for (const std::string& name : out.host_locks_released) release_lock(h, name, host_lock::agent);
   for (const wanted_host_lock& each : out.host_locks_wanted) {
+    if (each.if_free) continue;
     h.locks[each.name].enqueue(host_lock::agent, each.as);
     admit(h, each.name);
   }
@@ -106,6 +107,27 @@ void world::carry_out(host& h, effects& out) {
     return kill_agent(h);
   }
   schedule_wake(h);
+  // The agent may die at one of these.
+  const std::uint64_t life = h.agent_life;
+  for (const wanted_host_lock& each : out.host_locks_wanted)
+    if (each.if_free && h.agent && h.agent_life == life) take_if_free(h, each);
+}
+
+/// The agent does not leave its turn meanwhile.
+void world::take_if_free(host& h, const wanted_host_lock& what) {
+  host_lock& lock = h.locks[what.name];
+  if (!lock.is_free()) {
+    if (lock.is_awaited() && random_.one_in(2))
+      run_agent(h, [&](agent_events& a, instant now, effects& out) {
+        a.host_lock_awaited(now, what.name, out);
+      });
+    return;
+  }
+  lock.enqueue(host_lock::agent, what.as);
+  (void)lock.admit();
+  run_agent(h, [&](agent_events& a, instant now, effects& out) {
+    a.host_lock_taken(now, what.name, out);
+  });
 }
 
 void world::schedule_wake(host& h) {

@@ -95,11 +95,7 @@ void world::release_lock(host& h, const std::string& name, host_lock::user who) 
 
 void world::step(host& h, int index) {
   client& c = h.clients[static_cast<std::size_t>(index)];
-  if (c.dies_after > 0 && --c.dies_after == 0) return kill_client(h, index);
-  if (c.stops_after > 0 && --c.stops_after == 0) {
-    c.stopped_until = now_ + c.stops_for;
-    return later(h, index, c.stops_for, &world::step);
-  }
+  if (is_struck(h, index, &world::step)) return;
   c.now = doing::stepping;
   const auto next = c.acquiring->step(h.clock.at(now_));
   switch (next) {
@@ -109,11 +105,7 @@ void world::step(host& h, int index) {
       c.now = doing::waiting;
       return;
     case acquire_events::next::rings:
-      after(random_.between(1, 50), [this, &h, name = c.name, life = h.agent_life] {
-        with_agent(h, life, [this, &h, name] {
-          run_agent(h, [&](agent_events& a, instant now, effects& out) { a.rung(now, name, out); });
-        });
-      });
+      ring(h, c.name);
       break;
     case acquire_events::next::step:
       break;
@@ -121,6 +113,24 @@ void world::step(host& h, int index) {
   // Now and then a client is kept from running between two steps.
   const bool pauses = random_.one_in(100);
   later(h, index, pauses ? random_.below(300'000) : random_.between(1, 20), &world::step);
+}
+
+/// True if the client dies before this step, or is stopped and goes on with it later.
+bool world::is_struck(host& h, int index, void (world::*what)(host&, int)) {
+  client& c = h.clients[static_cast<std::size_t>(index)];
+  if (c.dies_after > 0 && --c.dies_after == 0) return kill_client(h, index), true;
+  if (c.stops_after <= 0 || --c.stops_after > 0) return false;
+  c.stopped_until = now_ + c.stops_for;
+  later(h, index, c.stops_for, what);
+  return true;
+}
+
+void world::ring(host& h, const std::string& name) {
+  after(random_.between(1, 50), [this, &h, name, life = h.agent_life] {
+    with_agent(h, life, [this, &h, name] {
+      run_agent(h, [&](agent_events& a, instant now, effects& out) { a.rung(now, name, out); });
+    });
+  });
 }
 
 void world::wake(host& h, const std::string& name) {
@@ -163,6 +173,26 @@ void world::leave(host& h, int index) {
   say("host {}: client {} leaves '{}'", h.number, c.number, c.name);
   observer_.leaves(c.name, c.number, now_, is_calm());
   c.acquiring->leave(h.clock.at(now_));
+  c.now = doing::leaving;
+  later(h, index, random_.between(1, 20), &world::give_back);
+}
+
+void world::give_back(host& h, int index) {
+  if (is_struck(h, index, &world::give_back)) return;
+  client& c = h.clients[static_cast<std::size_t>(index)];
+  if (!c.acquiring->give_back()) return release(h, index);
+  say("host {}: client {} gives '{}' back", h.number, c.number, c.name);
+  later(h, index, random_.between(1, 20), &world::ring_and_release);
+}
+
+void world::ring_and_release(host& h, int index) {
+  if (is_struck(h, index, &world::ring_and_release)) return;
+  ring(h, h.clients[static_cast<std::size_t>(index)].name);
+  later(h, index, random_.between(1, 20), &world::release);
+}
+
+void world::release(host& h, int index) {
+  client& c = h.clients[static_cast<std::size_t>(index)];
   ++c.life;
   c.now = doing::idle;
   release_lock(h, c.name, index);

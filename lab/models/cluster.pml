@@ -22,6 +22,7 @@
  *          `died` stand still; host locks are first come, first served; each task of an agent is a
  *          process, so that weak fairness means something. LTL: no_starvation, of client WATCHED.
  *          HOMES=1: the home stays on the member with the smallest number (fewer states).
+ *          GIVES=0: no holder that has left gives the name back itself, if it is revoked (fewer states).
  * Switches that bring a fault back: the F_ macros, explained where they are used.
  *
  * Properties: assertions; `timeout`: nobody living and connected waits; -DNP: no endless run.
@@ -110,6 +111,9 @@
 #ifndef HOMES
 #define HOMES 0
 #endif
+#ifndef GIVES
+#define GIVES 1
+#endif
 
 #define BIT(h) (1<<(h))
 #define HOSTOF(c) ((c)==0 -> P0 : ((c)==1 -> P1 : ((c)==2 -> P2 : P3)))
@@ -137,6 +141,8 @@
 #define DEAD 7
 #define GONE 8     /* its host died or has not come yet */
 #define QUEUED 9   /* FOREVER: in the queue of the host lock */
+#define LEFT 10    /* GIVES: has left, and has the host lock still */
+#define RELEASES 11 /* GIVES: the same, and gives nothing back any more */
 #define AG 255     /* holder of a host lock: the agent */
 
 typedef Host {
@@ -145,6 +151,7 @@ typedef Host {
   /* the domain file: survives the agent */
   byte word;            /* ownership: NONE, SH, EX (of this incarnation) */
   byte want;            /* what a representative waits for; in one word with `word` */
+  byte mark;            /* GIVES: the mode for which the name is revoked; in one word with `word` */
   byte t; bool died;    /* token 16*E + counter; what was guarded may be half done */
   bool inside;          /* an exclusive holder is inside; still set when it died there */
   byte hx; byte hs;     /* the host lock: exclusive holder (client + 1, AG), number of sharers */
@@ -449,11 +456,14 @@ inline receive(g, h) {
         od
      :: else
      fi;
-     if :: a_/2 > H[h].word -> H[h].word = a_/2; H[h].t = c_; H[h].died = a_%2; H[h].inside = 0; H[h].owes = 0 :: else fi;
+     if :: a_/2 > H[h].word -> H[h].word = a_/2; H[h].mark = 0; H[h].t = c_; H[h].died = a_%2; H[h].inside = 0; H[h].owes = 0 :: else fi;
      if :: a_/2 >= H[h].asked -> H[h].asked = 0 :: else fi
   :: b_ == REVOKE ->
      if
      :: H[h].word > NONE && !(H[h].word == SH && a_ == SH) && a_ > H[h].revoking -> H[h].revoking = a_
+#if GIVES
+        if :: H[h].word == EX -> H[h].mark = a_ :: else fi
+#endif
      :: else
      fi
   fi;
@@ -476,6 +486,9 @@ inline move(h) {
   H[h].asked = 0; H[h].owes = 0;
 #ifndef F_KEEPREVOKE
   H[h].revoking = 0;      /* a give_back answers a revoke of its own epoch */
+#endif
+#ifndef F_KEEPMARK
+  H[h].mark = 0;          /* the home of this epoch has not asked for the name */
 #endif
   drop_skipped(h);
   H[h].ep = epoch; H[h].hm = home;
@@ -521,7 +534,7 @@ inline move(h) {
 
 inline give_back(h, kept) {
   if :: H[h].inside || H[h].rob -> H[h].died = 1; H[h].inside = 0; H[h].rob = 0 :: else fi;
-  j_ = kept;
+  j_ = kept; H[h].mark = 0;
   printf("%d gives back, keeps %d, t %d died %d\n", h, j_, H[h].t, H[h].died);
   H[h].word = j_; H[h].revoking = 0;
 #if FOREVER
@@ -539,9 +552,15 @@ inline give_back(h, kept) {
 #define TO_HEAR(g,h) (H[h].up && H[h].ep > 0 && ((g) == (h) || (!H[h].silent && !H[g].silent)) && HEAD(g,h))
 
 #if FOREVER
-#define LEFT(h) hqa[h] = 0;
+#define OUT(h) hqa[h] = 0;
 #else
-#define LEFT(h)
+#define OUT(h)
+#endif
+/* a client has given back what was revoked, and the home does not know yet */
+#if GIVES
+#define GIVEN(h) (H[h].revoking && (H[h].word == NONE || (H[h].word == SH && H[h].revoking == SH)))
+#else
+#define GIVEN(h) false
 #endif
 #if FOREVER
 proctype agent(byte me; byte part) {
@@ -587,16 +606,21 @@ end:
 #if FOREVER
   :: d_step { PART(7) && H[me].up && H[me].ep && H[me].revoking && !hqa[me] && H[me].hx != AG -> hqa[me] = 1; hq[me]!AG }
 #endif
-  :: d_step { PART(7) && H[me].up && H[me].ep && H[me].revoking && H[me].hx == 0 && H[me].hs == 0 && FIRST(me,255) -> POP(me) LEFT(me) H[me].hx = AG }
+  :: d_step { PART(7) && H[me].up && H[me].ep && H[me].revoking && H[me].hx == 0 && H[me].hs == 0 && FIRST(me,255) -> POP(me) OUT(me) H[me].hx = AG }
   :: d_step {
        PART(7) && H[me].up && H[me].ep && H[me].hx == AG ->
        H[me].hx = 0;
        if
        :: H[me].revoking && H[me].word == EX && H[me].revoking == SH -> give_back(me, SH)
-       :: H[me].revoking && H[me].word > NONE && !(H[me].word == EX && H[me].revoking == SH) -> give_back(me, NONE)
+       :: H[me].revoking && H[me].word > NONE && !(H[me].word == EX && H[me].revoking == SH) && !GIVEN(me) -> give_back(me, NONE)
+       :: GIVEN(me)
        :: else -> H[me].revoking = 0
        fi
      }
+#if GIVES
+  /* tells the home what a client has given back: rung, or later with the host lock */
+  :: d_step { PART(7) && H[me].up && H[me].ep && GIVEN(me) && H[me].hx != AG -> give_back(me, H[me].word) }
+#endif
 #ifndef F_REPHOLDS
   /* ... or finds that the holder of the host lock is not inside: it waits for more */
   :: d_step {
@@ -675,12 +699,24 @@ inline leave(c, h) {
      H[h].died = 0; H[h].inside = 0
   :: else
   fi;
+#if GIVES
+  st[c] = LEFT
+#else
+  release(c, h)
+#endif
+}
+inline release(c, h) {
   unlock(c, h);
 #if !FOREVER
   rounds[c]--;
 #endif
   st[c] = (rounds[c] -> IDLE : DONE); cm[c] = 0; ci[c] = 0
 }
+#ifdef F_READERGIVES
+#define MAY_GIVE(c,h) (H[h].mark)
+#else
+#define MAY_GIVE(c,h) (H[h].mark && cm[c] == EX)
+#endif
 #ifdef F_STALEWANT
 #define NOBODY_WAITS(h)
 #else
@@ -729,13 +765,23 @@ end:
        fi }
   :: d_step { st[me] == PASSED -> enter(me, h) }
   :: d_step { st[me] == INSIDE -> leave(me, h) }
+#if GIVES
+#ifdef F_GIVESINSIDE
+  :: d_step { st[me] == INSIDE && MAY_GIVE(me, h) ->
+       H[h].word = (H[h].mark == SH -> SH : NONE); H[h].mark = 0 }
+#endif
+  :: d_step { st[me] == LEFT && MAY_GIVE(me, h) ->
+       printf("client %d on %d gives back\n", me, h);
+       H[h].word = (H[h].mark == SH -> SH : NONE); H[h].mark = 0; st[me] = RELEASES }
+  :: d_step { st[me] == LEFT || st[me] == RELEASES -> release(me, h) }
+#endif
 #if GIVEUPS
   :: d_step { giveups && st[me] == WAIT -> /* takes its want off, then releases the host lock */
        giveups--; H[h].want = 0; unlock(me, h); rounds[me]--;
        st[me] = (rounds[me] -> IDLE : DONE); cm[me] = 0; ci[me] = 0 }
 #endif
 #if CDEATHS
-  :: d_step { cdeaths && st[me] >= LOCKED && st[me] <= INSIDE ->
+  :: d_step { cdeaths && ((st[me] >= LOCKED && st[me] <= INSIDE) || st[me] == LEFT || st[me] == RELEASES) ->
        cdeaths--; printf("client %d dies in state %d\n", me, st[me]);
        if :: st[me] == INSIDE && cm[me] == EX && VALID(me) -> g_must = !FOREVER :: else fi;
 #ifdef F_WAITDIED
@@ -794,7 +840,7 @@ inline die(h, lose) {
   if :: lose -> purge_out(h) :: else fi;
   i_ = 0
 }
-inline forget_file(h) { H[h].word = NONE; H[h].t = 0; H[h].died = 0; H[h].inside = 0; H[h].rob = 0 }
+inline forget_file(h) { H[h].word = NONE; H[h].mark = 0; H[h].t = 0; H[h].died = 0; H[h].inside = 0; H[h].rob = 0 }
 inline join(h) {
   printf("host %d joins\n", h);
   joins--;

@@ -285,6 +285,15 @@ bool is_held_alone(domain_file& file, const found_lock& of) {
   return is;
 }
 
+bool is_awaited(const domain_file& file, const found_lock& of) {
+  bool is = false;
+  for_each_use(file, [&](int slot, std::uint32_t, record its, mode held) {
+    if (its.get(record::lock) != of.line || held != mode::none) return;
+    is = is || (file.slot(slot).state() == slot_state::living && !is_of_agent(file, slot));
+  });
+  return is;
+}
+
 int slot_of_user(const domain_file& file, const found_lock& of) {
   int found = -1;
   for_each_use(file, [&](int slot, std::uint32_t, record its, mode) {

@@ -23,6 +23,8 @@ using named_locks_found = std::vector<std::pair<std::string, found_lock>>;
 /// True if a participant that lives holds the lock of that block alone; in a cluster's domain also
 /// if it waits for other hosts.
 [[nodiscard]] bool is_held_alone(domain_file& file, const found_lock& of);
+/// True if a participant that lives, and is not of an agent, waits for the lock of that block.
+[[nodiscard]] bool is_awaited(const domain_file& file, const found_lock& of);
 /// The participant that holds the lock of that block or awaits it; -1: there is none that lives.
 [[nodiscard]] int slot_of_user(const domain_file& file, const found_lock& of);
 

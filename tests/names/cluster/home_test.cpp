@@ -276,11 +276,42 @@ TEST(Owner, ForgetsARevocationOfWhatItDoesNotOwn) {
   outbox out{b, 5, sent};
   effects asks;
   owner tested("x");
-  tested.revoked(a, mode::exclusive, words, asks, out);
+  tested.revoked(a, mode::exclusive, 1, words, asks, out);
   ASSERT_TRUE(words.swap_ownership("x", {}, {mode::shared, mode::exclusive, words.incarnation()}));
   tested.consider(a, words, out);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<request>(sent[0].what));
+}
+
+// Clients of a host that shares a name give nothing back.
+TEST(Owner, WaitsForTheHostLockAtOnceIfItSharesTheName) {
+  sim::memory words;
+  words.on_change = [](const std::string&) {};
+  std::vector<message> sent;
+  outbox out{b, 5, sent};
+  effects asks;
+  ASSERT_TRUE(words.swap_ownership("x", {}, {mode::shared, mode::none, words.incarnation()}));
+  owner tested("x");
+  tested.revoked(a, mode::exclusive, 1, words, asks, out);
+  EXPECT_EQ(words.ownership_of("x").revoked, mode::none);
+  ASSERT_EQ(asks.host_locks_wanted.size(), 1u);
+  EXPECT_FALSE(asks.host_locks_wanted[0].if_free);
+}
+
+// A writer of another host comes while the word says that a reader wants the name.
+TEST(Owner, RevokesForTheGreaterOfTwoModes) {
+  sim::memory words;
+  words.on_change = [](const std::string&) {};
+  std::vector<message> sent;
+  outbox out{b, 5, sent};
+  effects asks;
+  ASSERT_TRUE(words.swap_ownership("x", {}, {mode::exclusive, mode::none, words.incarnation()}));
+  owner tested("x");
+  tested.revoked(a, mode::shared, 1, words, asks, out);
+  EXPECT_EQ(words.ownership_of("x").revoked, mode::shared);
+  tested.revoked(a, mode::exclusive, 2, words, asks, out);
+  EXPECT_EQ(words.ownership_of("x").revoked, mode::exclusive);
+  EXPECT_EQ(tested.clients_until(), 2);
 }
 
 // Claims with the same token come from hosts of which one knows of the death.

@@ -7,6 +7,7 @@
 #include "lockflight/domain.hpp"
 #include "names/locks/attachment.hpp"
 #include "names/locks/directory.hpp"
+#include "names/locks/users.hpp"
 
 namespace lockflight::cluster {
 /// A thread that has one lock at a time.
@@ -115,7 +116,7 @@ host_locks::host_locks(std::shared_ptr<detail::domain_file> file,
     : file_(std::move(file)), taken_(std::move(taken)) {}
 host_locks::~host_locks() = default;
 
-bool host_locks::take_now(const std::string& name, mode as) {
+bool host_locks::take_if_free(const std::string& name, mode as) {
   if (!me_) me_ = detail::attach_thread(file_, {.until_ns = 0});
   if (!me_ || held_.contains(name)) return false;
   const auto found = detail::find_lock(*file_, name);
@@ -129,6 +130,15 @@ bool host_locks::take_now(const std::string& name, mode as) {
   return true;
 }
 
+bool host_locks::is_awaited(const std::string& name) const {
+  // The records of a slot are in a page of its own, so reading those of many slots takes longer
+  // than waking a thread.
+  constexpr std::uint32_t most_slots = 512;
+  if (file_->header().used_slots.load() > most_slots) return true;
+  const auto found = detail::find_lock(*file_, name);
+  return found && detail::is_awaited(*file_, *found);
+}
+
 std::unique_ptr<host_locks::worker> host_locks::idle_worker() {
   if (idle_.empty()) return std::make_unique<worker>(file_, taken_);
   auto its = std::move(idle_.back());
@@ -137,7 +147,7 @@ std::unique_ptr<host_locks::worker> host_locks::idle_worker() {
 }
 
 bool host_locks::take(const std::string& name, mode as) {
-  if (take_now(name, as)) return true;
+  if (take_if_free(name, as)) return true;
   if (busy_.contains(name)) return false;  // a thread waits for it already
   // If there were more threads than slots, some of them would wait for a slot.
   if (busy_.size() >= file_->header().slots)

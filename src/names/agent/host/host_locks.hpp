@@ -1,6 +1,6 @@
 // Acquires locks of this host for its agent, which waits for nobody itself (docs/cluster.md,
 // "Revocation"). A lock that is free is taken at once, by the agent's own thread. For each lock
-// that is not free a thread with a slot of its own waits, up to the number of the domain's slots.
+// that is awaited a thread with a slot of its own waits, up to the number of the domain's slots.
 // Fewer threads might all wait for holders that wait for another name, whose lock would have no
 // thread.
 #pragma once
@@ -31,6 +31,10 @@ class host_locks {
   /// True if this host's lock of that name is held now, shared or exclusively. Else `taken` follows
   /// once, when it is. A kind of lock that cannot be shared is held exclusively.
   [[nodiscard]] bool take(const std::string& name, mode as);
+  /// The same, but nothing follows if the lock is not free.
+  [[nodiscard]] bool take_if_free(const std::string& name, mode as);
+  /// True if a client may wait for that lock.
+  [[nodiscard]] bool is_awaited(const std::string& name) const;
   /// Releases a lock that take() or `taken` said is held.
   void release(const std::string& name);
 
@@ -46,7 +50,6 @@ class host_locks {
     }
   };
 
-  [[nodiscard]] bool take_now(const std::string& name, mode as);
   [[nodiscard]] std::unique_ptr<worker> idle_worker();
 
   std::shared_ptr<detail::domain_file> file_;

@@ -113,8 +113,12 @@ void agent_process::carry_out(const effects& out) {
   // thread can hold only a few robust locks at a time, and a host that leaves gives back all its
   // names in one event.
   for (const wanted_host_lock& each : out.host_locks_wanted) {
-    ++counts_.revocations;
-    if (locks_->take(each.name, each.as)) lock_taken(each.name);
+    if (!each.again) ++counts_.revocations;
+    if (each.if_free ? locks_->take_if_free(each.name, each.as) : locks_->take(each.name, each.as))
+      lock_taken(each.name);
+    else if (each.if_free && locks_->is_awaited(each.name))
+      handle(
+          [&](agent& a, instant now, effects& more) { a.host_lock_awaited(now, each.name, more); });
   }
 }
 

@@ -83,6 +83,10 @@ void across_hosts::give_up(domain_port& port) {
   port.rest();
 }
 
+void across_hosts::give_back() {
+  if (acquire_->give_back()) ring_agent(file_, name_);
+}
+
 // The agent rings the bell of the name's line after each change.
 bool across_hosts::await_change(const words_seen& from, domain_port& port,
                                 rma::deadline until) const {

@@ -36,8 +36,13 @@ class across_hosts {
   /// `coarse_ns` is a time of CLOCK_MONOTONIC_COARSE that was read after the caller began.
   [[nodiscard]] bool enter(cluster::mode wanted, domain_port& port, rma::deadline until,
                            std::uint64_t coarse_ns);
-  /// Called before the caller that entered releases the host's lock.
-  void leave() { acquire_->leave(); }
+  /// Called before the caller that entered releases the host's lock. Gives the name back if another
+  /// host wants it.
+  void leave() {
+    acquire_->leave();
+    if (acquire_->is_revoked()) [[unlikely]]
+      give_back();
+  }
 
   // ---- for a holder ----
   [[nodiscard]] bool died() const { return acquire_ && acquire_->died(); }
@@ -62,6 +67,7 @@ class across_hosts {
   /// The time, or an earlier one of the same tick if the deadline is not near.
   [[nodiscard]] cluster::instant boot_time_at(std::uint64_t coarse_ns);
   void give_up(domain_port& port);
+  void give_back();
   /// The words by which an acquire decides.
   struct words_seen {
     cluster::ownership owned;

@@ -18,8 +18,9 @@ namespace lockflight::detail {
 struct ownership_word : rma::packed<ownership_word> {
   static constexpr rma::field owned{.at = 0, .bits = 2};
   static constexpr rma::field wanted{.at = 2, .bits = 2};
+  static constexpr rma::field revoked{.at = 4, .bits = 2};
   static constexpr rma::field incarnation{.at = 32, .bits = 32};
-  static_assert(rma::are_disjoint({owned, wanted, incarnation}));
+  static_assert(rma::are_disjoint({owned, wanted, revoked, incarnation}));
 };
 
 struct state_word : rma::packed<state_word> {
@@ -36,13 +37,15 @@ struct state_word : rma::packed<state_word> {
       .with(ownership_word::owned, static_cast<rma::word>(what.owned))
       .with(ownership_word::wanted, static_cast<rma::word>(what.wanted))
       .with(ownership_word::incarnation, what.incarnation)
+      .with(ownership_word::revoked, static_cast<rma::word>(what.revoked))
       .bits();
 }
 [[nodiscard]] constexpr cluster::ownership ownership_from(rma::word bits) {
   const auto word = ownership_word::from(bits);
   return {static_cast<cluster::mode>(word.get(ownership_word::owned)),
           static_cast<cluster::mode>(word.get(ownership_word::wanted)),
-          static_cast<cluster::incarnation_number>(word.get(ownership_word::incarnation))};
+          static_cast<cluster::incarnation_number>(word.get(ownership_word::incarnation)),
+          static_cast<cluster::mode>(word.get(ownership_word::revoked))};
 }
 [[nodiscard]] constexpr rma::word bits_of(const cluster::state& what) {
   return state_word{}

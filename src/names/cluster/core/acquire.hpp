@@ -60,6 +60,14 @@ class acquire {
   void give_up();
   /// Before a holder releases the host lock.
   void leave();
+  /// True if another host wants the name, so that give_back() may follow leave().
+  [[nodiscard]] bool is_revoked() const {
+    return wanted_ == mode::exclusive && words_.get_ownership().revoked != mode::none;
+  }
+  /// After leave(), before an exclusive holder releases the host lock: gives the name back to the
+  /// host that wants it. Returns whether it has: the agent has to be rung then, which tells the
+  /// home. A client that does not call this leaves that to the agent.
+  [[nodiscard]] bool give_back();
 
   // ---- of a holder ----
   /// True if this holder is certainly alone, by the host's clock.
@@ -127,8 +135,7 @@ acquire_events::next acquire<Words>::read_ownership() {
   if (word.owned < wanted_) return wait(word);
   // (!) A `wanted` that is left is taken off first: a client that died while it waited has left it,
   // and the agent would take it for a sign that the holder of the host lock is not inside.
-  if (word.wanted != mode::none &&
-      !words_.swap_ownership(word, {word.owned, mode::none, word.incarnation}))
+  if (word.wanted != mode::none && !words_.swap_ownership(word, word.wanting(mode::none)))
     return next::step;
   incarnation_ = word.incarnation;
   at_ = at::state;
@@ -141,7 +148,7 @@ acquire_events::next acquire<Words>::read_ownership() {
 template <words_of_a_name Words>
 acquire_events::next acquire<Words>::wait(const ownership& seen) {
   if (seen.wanted == wanted_ || seen.owned >= wanted_) return next::waits;
-  if (!words_.swap_ownership(seen, {seen.owned, wanted_, seen.incarnation})) return next::step;
+  if (!words_.swap_ownership(seen, seen.wanting(wanted_))) return next::step;
   return next::rings;
 }
 
@@ -164,8 +171,7 @@ acquire_events::next acquire<Words>::enter() {
 template <words_of_a_name Words>
 void acquire<Words>::give_up() {
   ownership word = words_.get_ownership();
-  while (word.wanted != mode::none &&
-         !words_.swap_ownership(word, {word.owned, mode::none, word.incarnation}))
+  while (word.wanted != mode::none && !words_.swap_ownership(word, word.wanting(mode::none)))
     word = words_.get_ownership();
 }
 
@@ -175,6 +181,19 @@ void acquire<Words>::leave() {
   if (wanted_ == mode::exclusive && words_.incarnation() == incarnation_)
     (void)words_.swap_state(held_, {held_.last, false, died_});
   at_ = at::ownership;
+}
+
+/// (!) A reader gives nothing back: other readers of this host may be inside. An exclusive holder
+/// that has left knows that nobody is inside, since it has the host lock.
+template <words_of_a_name Words>
+bool acquire<Words>::give_back() {
+  if (wanted_ != mode::exclusive) return false;
+  const ownership word = words_.get_ownership();
+  if (word.revoked == mode::none) return false;
+  const mode kept = word.revoked == mode::shared ? mode::shared : mode::none;
+  // (!) The swap fails if the agent has withdrawn the revocation, with the epoch that it was of: a
+  // give_back would cross a grant.
+  return words_.swap_ownership(word, {kept, word.wanted, word.incarnation});
 }
 
 template <words_of_a_name Words>

@@ -27,6 +27,8 @@ class acquire_events {
   /// Before a holder releases the host lock. A holder that is still valid says that things are
   /// right.
   virtual void leave(instant now) = 0;
+  /// After leave(): gives the name back if another host wants it. True: the agent has to be rung.
+  [[nodiscard]] virtual bool give_back() = 0;
 
   // ---- of a holder ----
   /// True if this holder is certainly alone, by the host's clock.

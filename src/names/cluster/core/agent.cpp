@@ -21,14 +21,16 @@ void agent::answered(instant now, std::uint64_t number, const answer& what, effe
 void agent::timer(instant now, effects& out) {
   membership_.timer(now, out);
   follow_membership(now, out);
+  wait_for_clients_no_more(now, out);
   scan_for_unused_names(now, out);
 }
 
 instant agent::wake_at() const {
-  const instant at = membership_.wake_at();
+  instant at = membership_.wake_at();
   // After the end there is nothing to be woken for.
-  if (retires_ || at == std::numeric_limits<instant>::max()) return at;
-  return std::min(at, unused_.next_scan());
+  if (at == std::numeric_limits<instant>::max()) return at;
+  if (!left_to_clients_.empty()) at = std::min(at, left_to_clients_.front().first);
+  return retires_ ? at : std::min(at, unused_.next_scan());
 }
 
 void agent::hint(instant now, effects& out) { membership_.hint(now, out); }
@@ -38,8 +40,11 @@ void agent::heard(instant now, member_id from, effects&) { membership_.heard(now
 void agent::rung(instant now, const std::string& name, effects& out) {
   if (epoch_.number == 0) return;  // every want is considered when the agent moves
   outbox to = outbox_of(out);
-  owner_of(name).consider(home_for(name), words_, to);
+  owner& mine = owner_of(name);
+  mine.pass_on_what_a_client_gave(home_for(name), words_, to);
+  mine.consider(home_for(name), words_, to);
   finish(now, out);
+  leave_if_all_is_taken(now, out);
 }
 
 void agent::host_lock_taken(instant now, const std::string& name, effects& out) {
@@ -47,6 +52,15 @@ void agent::host_lock_taken(instant now, const std::string& name, effects& out) 
   std::optional<member_id> home;
   if (epoch_.number != 0) home = home_for(name);
   owner_of(name).host_lock_taken(home, words_, out, to);
+  finish(now, out);
+  leave_if_all_is_taken(now, out);
+}
+
+void agent::host_lock_awaited(instant now, const std::string& name, effects& out) {
+  if (epoch_.number == 0) return;
+  outbox to = outbox_of(out);
+  owner::withdraw_revocation(name, words_);
+  owner_of(name).clients_are_late(home_for(name), words_, out, to);
   finish(now, out);
   leave_if_all_is_taken(now, out);
 }
@@ -83,16 +97,15 @@ void agent::give_all_back(instant now, effects& out) {
   const member* const me = epoch_.find(self_);
   if (gives_back_ || !epoch_.settled || me == nullptr || !me->retires) return;
   gives_back_ = true;
-  outbox to = outbox_of(out);
   for (const std::string& name : words_.names()) {
     const auto known = owner::claim_of(name, words_);
     if (!known) continue;
-    owner& mine = owner_of(name);
+    const owner& mine = owner_of(name);
     // A name that this host gave back in an earlier epoch was claimed in this one. The homes have
     // that claim, since the epoch is settled.
     if (known->owned == mode::none && !mine.awaits_taken()) continue;
     untaken_.insert(name);
-    mine.revoked(home_for(name), mode::exclusive, words_, out, to);
+    take_back(now, name, mode::exclusive, out);
   }
   finish(now, out);
 }
@@ -157,9 +170,13 @@ void agent::move(instant now, const epoch_value& to, effects& out) {
 }
 
 void agent::send_claims(outbox& out) {
-  for (const std::string& name : words_.names())
+  for (const std::string& name : words_.names()) {
+    // (!) The home of this epoch has not asked for the name. If a client gave it back after the
+    // claim, the home would not know.
+    owner::withdraw_revocation(name, words_);
     if (const auto claimed = owner::claim_of(name, words_))
       out.send(home_for(name), name, *claimed);
+  }
 }
 
 void agent::send_records(outbox& out) {
@@ -254,6 +271,8 @@ void agent::finish(instant now, effects& out) {
     mine.pop_front();
     if (what.epoch == epoch_.number) handle(now, what, out);
   }
+  while (!left_to_clients_.empty() && !is_left_to_clients(left_to_clients_.front()))
+    left_to_clients_.pop_front();
 }
 
 void agent::handle(instant now, const message& what, effects& out) {
@@ -265,7 +284,7 @@ void agent::handle(instant now, const message& what, effects& out) {
              std::holds_alternative<revoke>(what.what) ||
              std::holds_alternative<taken>(what.what) ||
              std::holds_alternative<forget>(what.what)) {
-    handle_as_owner(what, out);
+    handle_as_owner(now, what, out);
   } else if (std::holds_alternative<witness_request>(what.what)) {
     handle_as_witness(what, out);
   } else {
@@ -310,19 +329,46 @@ void agent::handle_as_witness(const message& what, effects& out) {
   to.send(what.from, what.name, witness_ack{});
 }
 
-void agent::handle_as_owner(const message& what, effects& out) {
+void agent::handle_as_owner(instant now, const message& what, effects& out) {
   outbox to = outbox_of(out);
   owner& mine = owner_of(what.name);
   if (const auto* got = std::get_if<grant>(&what.what)) {
     mine.granted(what.from, *got, words_, to);
   } else if (const auto* wanted = std::get_if<revoke>(&what.what)) {
-    mine.revoked(what.from, wanted->wanted, words_, out, to);
+    take_back(now, what.name, wanted->wanted, out);
   } else if (std::holds_alternative<forget>(what.what)) {
     mine.forget(what.from, words_, to);
   } else {
     mine.taken_by_home(words_);
   }
   if (!owner::claim_of(what.name, words_)) untaken_.erase(what.name);
+}
+
+// ---- revocations that are left to clients ----
+
+void agent::take_back(instant now, const std::string& name, mode wanted, effects& out) {
+  outbox to = outbox_of(out);
+  owner& mine = owner_of(name);
+  const instant until = now + clients_give_within_;
+  mine.revoked(home_for(name), wanted, until, words_, out, to);
+  if (mine.clients_until() == until) left_to_clients_.emplace_back(until, name);
+}
+
+/// Most of these have been given back long before.
+bool agent::is_left_to_clients(const std::pair<instant, std::string>& revoked) const {
+  const auto its = owners_.find(revoked.second);
+  return its != owners_.end() && its->second.clients_until() == revoked.first;
+}
+
+void agent::wait_for_clients_no_more(instant now, effects& out) {
+  outbox to = outbox_of(out);
+  for (; !left_to_clients_.empty() && left_to_clients_.front().first <= now;
+       left_to_clients_.pop_front()) {
+    const std::string& name = left_to_clients_.front().second;
+    if (is_left_to_clients(left_to_clients_.front()))
+      owner_of(name).clients_are_late(home_for(name), words_, out, to);
+  }
+  finish(now, out);
 }
 
 // ---- tables ----

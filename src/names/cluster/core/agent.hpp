@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "names/cluster/core/agent_events.hpp"
 #include "names/cluster/core/home.hpp"
@@ -22,7 +23,11 @@ namespace lockflight::cluster {
 class agent final : public agent_events {
  public:
   agent(member_id self, const timing& times, host_words& words)
-      : self_(self), words_(words), membership_(self, times, words), unused_(times) {}
+      : self_(self),
+        words_(words),
+        membership_(self, times, words),
+        unused_(times),
+        clients_give_within_(times.clients_give_within) {}
 
   void start(instant now, effects& out) override;
   void receive(instant now, const message& what, effects& out) override;
@@ -33,6 +38,7 @@ class agent final : public agent_events {
   void heard(instant now, member_id from, effects& out) override;
   void rung(instant now, const std::string& name, effects& out) override;
   void host_lock_taken(instant now, const std::string& name, effects& out) override;
+  void host_lock_awaited(instant now, const std::string& name, effects& out) override;
   void retire(instant now, effects& out) override;
   void end_doubt(instant now, effects& out) override { membership_.end_doubt(now, out); }
   [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
@@ -59,10 +65,15 @@ class agent final : public agent_events {
   void give_back_unused_names(instant now, effects& out);
   void forget_names_as_home(instant now, effects& out);
 
+  // ---- revocations that are left to clients ----
+  void take_back(instant now, const std::string& name, mode wanted, effects& out);
+  [[nodiscard]] bool is_left_to_clients(const std::pair<instant, std::string>& revoked) const;
+  void wait_for_clients_no_more(instant now, effects& out);
+
   // ---- messages ----
   void handle(instant now, const message& what, effects& out);
   void handle_as_home(const message& what, effects& out);
-  void handle_as_owner(const message& what, effects& out);
+  void handle_as_owner(instant now, const message& what, effects& out);
   void handle_as_witness(const message& what, effects& out);
   void finish(instant now, effects& out);
 
@@ -89,6 +100,9 @@ class agent final : public agent_events {
   token forgotten_;             // the greatest one of the names that this home has forgotten
   std::string scanned_until_;   // the last of the homes that were scanned in this pass
   bool forgets_words_ = false;  // the rest of the pass
+  instant clients_give_within_;
+  // Until when clients have time to give the names back. The first moment comes first.
+  std::deque<std::pair<instant, std::string>> left_to_clients_;
 };
 
 }  // namespace lockflight::cluster

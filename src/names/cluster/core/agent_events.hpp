@@ -20,6 +20,10 @@ struct timing {
   instant keep = 0;
   /// The agent goes through its names to find those, some at a time; this is between two times.
   instant scan_every = 1'000'000;
+  /// How long the agent leaves it to clients to give a name back that another host wants. A client
+  /// that does not leave in that time keeps the name for longer, so an agent that waits for the
+  /// host lock then comes soon enough.
+  instant clients_give_within = 500;
   /// The most that a host waits before it joins again, if it was evicted again and again.
   instant longest_absence = 16 * 10'000'000;
 
@@ -69,6 +73,8 @@ class agent_events {
   /// A client has set `wanted` in the ownership word.
   virtual void rung(instant now, const std::string& name, effects& out) = 0;
   virtual void host_lock_taken(instant now, const std::string& name, effects& out) = 0;
+  /// A lock that is wanted if it is free is not, and other clients wait for it.
+  virtual void host_lock_awaited(instant now, const std::string& name, effects& out) = 0;
   /// The host is to leave: the agent gives back all names, and has_left follows, unless a client
   /// stays inside one.
   virtual void retire(instant now, effects& out) = 0;

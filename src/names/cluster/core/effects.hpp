@@ -21,6 +21,11 @@ struct submitted {
 struct wanted_host_lock {
   std::string name;
   mode as = mode::exclusive;
+  /// The lock is only wanted if it is free: the event host_lock_taken() follows at once, or never.
+  /// If clients wait for the lock, host_lock_awaited() follows.
+  bool if_free = false;
+  /// The lock was wanted before if it was free, and it was not.
+  bool again = false;
 };
 
 /// Why an agent has to end.

@@ -1,5 +1,6 @@
 #include "names/cluster/core/owner.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockflight::cluster {
@@ -47,12 +48,50 @@ void owner::granted(member_id home, const grant& what, host_words& words, outbox
 
 // ---- revocation ----
 
-void owner::revoked(member_id home, mode wanted, host_words& words, effects& asks, outbox& out) {
-  const mode owned = owned_by(words.ownership_of(name_), words);
-  if (owned == mode::none || (owned == mode::shared && wanted == mode::shared)) return;
-  if (wanted > revoking_) revoking_ = wanted;
+void owner::revoked(member_id home, mode wanted, instant clients_until, host_words& words,
+                    effects& asks, outbox& out) {
+  ownership word;
+  do {
+    pass_on_what_a_client_gave(home, words, out);
+    word = words.ownership_of(name_);
+    const mode owned = owned_by(word, words);
+    if (owned == mode::none || (owned == mode::shared && wanted == mode::shared)) return;
+  } while (!mark_revoked(word, std::max(revoking_, wanted), words));
+  revoking_ = std::max(revoking_, wanted);
   give_back_despite_waiter(home, words, out);
-  if (revoking_ != mode::none) take_lock(asks, words);
+  if (revoking_ == mode::none || takes_lock_ != mode::none) return;
+  if (word.owned != mode::exclusive) return take_lock(asks, words);
+  clients_until_ = clients_until;
+  asks.host_locks_wanted.push_back({name_, mode::exclusive, true});
+}
+
+/// False if the word has changed. Only an exclusive holder can give the name back.
+bool owner::mark_revoked(const ownership& before, mode wanted, host_words& words) const {
+  if (before.owned != mode::exclusive || before.revoked == wanted) return true;
+  return words.swap_ownership(name_, before, before.revoked_for(wanted));
+}
+
+void owner::pass_on_what_a_client_gave(member_id home, host_words& words, outbox& out) {
+  if (revoking_ == mode::none) return;
+  const mode kept = owned_by(words.ownership_of(name_), words);
+  // A host that shared the name before is not revoked for a reader, so a client has kept that.
+  const bool is_given = kept == mode::none || (kept == mode::shared && revoking_ == mode::shared);
+  if (is_given && settle_state(words)) tell_home(home, kept, words, out);
+}
+
+void owner::clients_are_late(member_id home, host_words& words, effects& asks, outbox& out) {
+  clients_until_ = 0;
+  pass_on_what_a_client_gave(home, words, out);
+  // (!) The client that had the host lock may have died, or have left just before the word said
+  // that the name is revoked.
+  if (revoking_ != mode::none) take_lock(asks, words, true);
+}
+
+void owner::withdraw_revocation(const std::string& name, host_words& words) {
+  ownership word = words.ownership_of(name);
+  while (word.revoked != mode::none &&
+         !words.swap_ownership(name, word, word.revoked_for(mode::none)))
+    word = words.ownership_of(name);
 }
 
 /// An owner that keeps `shared` needs the host lock shared alone: no exclusive holder is inside
@@ -62,10 +101,10 @@ mode owner::lock_for_revocation(const host_words& words) const {
   return owned == mode::exclusive && revoking_ == mode::shared ? mode::shared : mode::exclusive;
 }
 
-void owner::take_lock(effects& asks, const host_words& words) {
+void owner::take_lock(effects& asks, const host_words& words, bool again) {
   if (takes_lock_ != mode::none) return;
   takes_lock_ = lock_for_revocation(words);
-  asks.host_locks_wanted.push_back({name_, takes_lock_});
+  asks.host_locks_wanted.push_back({name_, takes_lock_, false, again});
 }
 
 void owner::give_back_despite_waiter(member_id home, host_words& words, outbox& out) {
@@ -79,8 +118,12 @@ void owner::give_back_despite_waiter(member_id home, host_words& words, outbox& 
 
 void owner::host_lock_taken(std::optional<member_id> home, host_words& words, effects& asks,
                             outbox& out) {
-  const mode has = std::exchange(takes_lock_, mode::none);
+  // A lock that was wanted if it was free is taken exclusively.
+  const bool was_free = takes_lock_ == mode::none;
+  const mode has = was_free ? mode::exclusive : std::exchange(takes_lock_, mode::none);
   while (home && revoking_ != mode::none) {
+    pass_on_what_a_client_gave(*home, words, out);
+    if (revoking_ == mode::none) break;
     // Another host has asked for more meanwhile.
     if (lock_for_revocation(words) > has) {
       take_lock(asks, words);
@@ -89,29 +132,37 @@ void owner::host_lock_taken(std::optional<member_id> home, host_words& words, ef
     const ownership word = words.ownership_of(name_);
     const mode owned = owned_by(word, words);
     const bool keeps = owned == mode::exclusive && revoking_ == mode::shared;
-    if (owned == mode::none)
-      revoking_ = mode::none;
-    else
-      give(*home, word, keeps ? mode::shared : mode::none, words, out);
+    give(*home, word, keeps ? mode::shared : mode::none, words, out);
   }
   asks.host_locks_released.push_back(name_);
   if (home) consider(*home, words, out);
 }
 
 void owner::give(member_id home, ownership before, mode kept, host_words& words, outbox& out) {
-  // No holder is inside: either the agent has the host lock, or the client that waits for
-  // `exclusive` has it. So a set `inside` is that of a holder that died. (!) Only `inside` says
-  // that a holder died: an agent or a client that dies while it waits leaves nothing half done.
-  const state now = words.state_of(name_);
-  const state after{now.last, false, now.died || now.inside};
-  if (now != after && !words.swap_state(name_, now, after)) return;
+  if (!settle_state(words)) return;
   // The swap fails if the client that waited has given up since. The revocation then waits for the
   // host lock.
   if (!words.swap_ownership(name_, before, {kept, before.wanted, before.incarnation})) return;
+  tell_home(home, kept, words, out);
+}
+
+/// No holder is inside: the agent has the host lock, or the client that waits for `exclusive` has
+/// it, or this host does not own the name exclusively any more. So a set `inside` is that of a
+/// holder that died. (!) Only `inside` says that a holder died: an agent or a client that dies
+/// while it waits leaves nothing half done.
+bool owner::settle_state(host_words& words) const {
+  const state now = words.state_of(name_);
+  const state after{now.last, false, now.died || now.inside};
+  return now == after || words.swap_state(name_, now, after);
+}
+
+void owner::tell_home(member_id home, mode kept, host_words& words, outbox& out) {
+  const state now = words.state_of(name_);
   revoking_ = mode::none;
+  clients_until_ = 0;
   // Until the home has `taken` it, the state word remembers what was given back.
   awaits_taken_ = kept == mode::none;
-  out.send(home, name_, give_back{kept, after.last, after.died});
+  out.send(home, name_, give_back{kept, now.last, now.died});
 }
 
 void owner::taken_by_home(host_words& words) {
@@ -145,6 +196,7 @@ void owner::epoch_ended() {
   // (!) A revocation that is not finished is dropped. A give_back answers a revoke of its own
   // epoch; else it crosses a grant.
   revoking_ = mode::none;
+  clients_until_ = 0;
   awaits_taken_ = false;
 }
 

@@ -15,13 +15,21 @@
 
 namespace lockflight::cluster {
 
-/// The first word of a name. The agent writes `owned`; the clients that wait write `wanted`.
+/// The first word of a name. The agent writes `owned` and `revoked`, and the clients that wait
+/// write `wanted`. A client that leaves a name which is revoked writes `owned` as well.
 struct ownership {
   mode owned = mode::none;
   mode wanted = mode::none;
   /// A word of an older incarnation than the header's owns nothing.
   incarnation_number incarnation = 0;
+  /// Another host wants the name in that mode, and this host owns it exclusively.
+  mode revoked = mode::none;
   bool operator==(const ownership&) const = default;
+
+  [[nodiscard]] ownership wanting(mode what) const { return {owned, what, incarnation, revoked}; }
+  [[nodiscard]] ownership revoked_for(mode what) const {
+    return {owned, wanted, incarnation, what};
+  }
 };
 
 /// The second word of a name. An exclusive holder and the agent write it.

@@ -156,6 +156,50 @@ class AgentsInStep : public testing::Test {
     ASSERT_FALSE(enters(on, writer, name));
     give_up(on, writer, name);
   }
+  /// All messages that are under way arrive, and all answers of etcd.
+  void deliver() {
+    for (bool any = true; any;) {
+      any = false;
+      while (!replies_.empty()) {
+        const reply next = std::move(replies_.front());
+        replies_.pop_front();
+        any = true;
+        for (auto& [id, to] : hosts_)
+          if (to.runs.get() == next.asked)
+            run(to, [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
+      }
+      for (auto& [link, queue] : links_) {
+        if (is_cut_ || held_up_.contains(link)) continue;
+        for (; !queue.empty(); any = true) {
+          const message next = std::move(queue.front());
+          queue.pop_front();
+          const auto to = hosts_.find(link.second);
+          if (to != hosts_.end())
+            run(to->second, [&](agent& a, effects& out) { a.receive(now_, next, out); });
+        }
+      }
+    }
+  }
+
+  /// True if the client is inside; else it waits.
+  bool steps_inside(host& on, client& who, const std::string& name) {
+    using next = acquire_events::next;
+    on.locked.insert(name);
+    for (next step = who.step(now_);; step = who.step(now_)) {
+      if (step == next::holds) return true;
+      if (step == next::waits) return false;
+      if (step == next::rings) run(on, [&](agent& a, effects& out) { a.rung(now_, name, out); });
+    }
+  }
+
+  /// A holder leaves, and gives the name back if it is revoked. Returns whether it did.
+  bool leaves(host& on, client& who, const std::string& name) {
+    who.leave();
+    const bool gives = who.give_back();
+    if (gives) run(on, [&](agent& a, effects& out) { a.rung(now_, name, out); });
+    release(on, name);
+    return gives;
+  }
   void use(host& on, const std::string& name) {
     client& who = make_client(on, name);
     ASSERT_TRUE(enters(on, who, name));
@@ -229,7 +273,9 @@ class AgentsInStep : public testing::Test {
       else if (reaches_etcd_(on.id))
         replies_.push_back({on.runs.get(), each.number, etcd_.carry_out(each.what)});
     for (const wanted_host_lock& each : out.host_locks_wanted)
-      if (on.locked.contains(each.name))
+      if (on.locked.contains(each.name) && each.if_free)
+        continue;
+      else if (on.locked.contains(each.name))
         on.awaited.insert(each.name);
       else
         run(on, [&](agent& a, effects& more) { a.host_lock_taken(now_, each.name, more); });
@@ -237,40 +283,6 @@ class AgentsInStep : public testing::Test {
     if (!out.has_left && out.stops == stop::none) return;
     on.has_left = out.has_left;
     on.runs.reset();
-  }
-
-  void deliver() {
-    for (bool any = true; any;) {
-      any = false;
-      while (!replies_.empty()) {
-        const reply next = std::move(replies_.front());
-        replies_.pop_front();
-        any = true;
-        for (auto& [id, to] : hosts_)
-          if (to.runs.get() == next.asked)
-            run(to, [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
-      }
-      for (auto& [link, queue] : links_) {
-        if (is_cut_ || held_up_.contains(link)) continue;
-        for (; !queue.empty(); any = true) {
-          const message next = std::move(queue.front());
-          queue.pop_front();
-          const auto to = hosts_.find(link.second);
-          if (to != hosts_.end())
-            run(to->second, [&](agent& a, effects& out) { a.receive(now_, next, out); });
-        }
-      }
-    }
-  }
-
-  bool steps_inside(host& on, client& who, const std::string& name) {
-    using next = acquire_events::next;
-    on.locked.insert(name);
-    for (next step = who.step(now_);; step = who.step(now_)) {
-      if (step == next::holds) return true;
-      if (step == next::waits) return false;
-      if (step == next::rings) run(on, [&](agent& a, effects& out) { a.rung(now_, name, out); });
-    }
   }
 
   instant now_ = second;

@@ -54,6 +54,76 @@ TEST_F(AgentsInStep, AGrantForANameThatIsForgottenIsGivenBack) {
   EXPECT_FALSE(next.died());
 }
 
+TEST_F(AgentsInStep, AClientThatLeavesGivesBackWhatAnotherHostWants) {
+  add_first(3);
+  const std::string name = name_of(1);
+  client& first = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), first, name));
+  EXPECT_FALSE(first.give_back()) << "no other host wants it";
+  client& next = make_client(at(3), name);
+  ASSERT_FALSE(steps_inside(at(3), next, name));
+  deliver();
+  EXPECT_TRUE(leaves(at(2), first, name));
+  deliver();
+  EXPECT_TRUE(steps_inside(at(3), next, name));
+  EXPECT_FALSE(next.died());
+  EXPECT_GT(next.fence(), first.fence());
+}
+
+// A reader of another host wants the name: the host of the writer keeps it shared.
+TEST_F(AgentsInStep, AWriterThatLeavesKeepsSharedForAReaderOfAnotherHost) {
+  add_first(3);
+  const std::string name = name_of(1);
+  client& writer = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), writer, name));
+  client& reader = make_client(at(3), name, mode::shared);
+  ASSERT_FALSE(steps_inside(at(3), reader, name));
+  deliver();
+  EXPECT_TRUE(leaves(at(2), writer, name));
+  EXPECT_EQ(at(2).words.ownership_of(name).owned, mode::shared);
+  deliver();
+  EXPECT_TRUE(steps_inside(at(3), reader, name));
+}
+
+// The client dies before it rings: the agent finds the name given back when the clients are late.
+TEST_F(AgentsInStep, AClientThatDiesBetweenGivingBackAndRingingKeepsNobodyWaiting) {
+  add_first(3);
+  const std::string name = name_of(1);
+  client& first = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), first, name));
+  client& next = make_client(at(3), name);
+  ASSERT_FALSE(steps_inside(at(3), next, name));
+  deliver();
+  first.leave();
+  ASSERT_TRUE(first.give_back());
+  release(at(2), name);  // died
+  deliver();
+  EXPECT_FALSE(steps_inside(at(3), next, name));
+  EXPECT_TRUE(enters(at(3), next, name));
+  EXPECT_FALSE(next.died());
+}
+
+// The epoch ends before the holder leaves: its host has claimed the name, and gives it back when
+// the home of the next epoch asks for it.
+TEST_F(AgentsInStep, NoClientGivesBackWhatAnEarlierEpochHasAskedFor) {
+  add_first(3);
+  const std::string name = name_of(1);
+  client& first = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), first, name));
+  client& next = make_client(at(3), name);
+  ASSERT_FALSE(steps_inside(at(3), next, name));
+  deliver();
+  ASSERT_TRUE(first.is_revoked());
+  hold_up(2, 1);  // so that no home has begun in the next epoch
+  add(4);
+  pass(3 * second / 2);
+  EXPECT_FALSE(first.is_revoked());
+  EXPECT_FALSE(leaves(at(2), first, name));
+  let_go(2, 1);
+  EXPECT_TRUE(enters(at(3), next, name));
+  EXPECT_FALSE(next.died());
+}
+
 TEST_F(AgentsInStep, AFormerHomeForgetsItsRecordWhenTheEpochIsSettled) {
   add_first(2);
   const std::vector<identity> later{{1, 1}, {2, 1}, {3, 1}};
