@@ -70,7 +70,7 @@
 /* An acquirer or a releaser */
 #define READ_AGAIN 1        /* reads the generation again after it wrote that it acquires */
 #define RELEASE_AGAIN 2     /* the same, after it wrote that it releases */
-#define COMPARE_TO_HOLD 3   /* holds only if nobody has evicted it */
+#define HOLD_AGAIN 3        /* reads it once more, after it wrote that it holds */
 #define INHERITED_FIRST 4   /* waits for the holders of earlier generations before it holds */
 #define AWAIT_INHERITED 5   /* waits for them at all */
 #define SCAN 6              /* looks for them in the records */
@@ -485,10 +485,14 @@ is_head:
       od;
       now = 0;
 #if HAS(INHERITED_FIRST)
-      atomic {
-        WHEN(HAS(COMPARE_TO_HOLD) && record[at] != RECORD(ACQUIRING, ours), goto interrupted);
-        write(at, RECORD(HOLDING, ours))
-      };
+      write(at, RECORD(HOLDING, ours));
+      if
+      :: HAS(HOLD_AGAIN) && generation != ours ->
+        write(at, RECORD(RELEASING, ours));
+        WHEN(HAS(TELL_OTHERS), inherited = inherited + 2);
+        goto interrupted
+      :: !HAS(HOLD_AGAIN) || generation == ours
+      fi;
 #endif
       goto holds;
 interrupted:
