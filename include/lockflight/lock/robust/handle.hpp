@@ -117,11 +117,17 @@ class robust_handle : protected guarded_waits<Port> {
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
 
-  // Makes us a holder. Fails if we were evicted.
+  // Makes us a holder. Fails if a repairer has closed the generation meanwhile: it may have evicted
+  // us before it could read this record. If it has read the record instead, it counts us as a
+  // holder of an earlier generation, and we release as one.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
-    const rma::word before = record_with(record::acquiring, line_.value);
-    return port_.cpu_compare_swap(me_.own_record(place_), before, record_with(as, line_.value)) ==
-           before;
+    announce(as, line_.value);
+    return port_.load(where_.generation) == line_.value || withdraw_hold();
+  }
+  [[nodiscard, gnu::noinline]] bool withdraw_hold() {
+    announce(record::releasing, line_.value);
+    count_out_of_inherited();
+    return false;
   }
 
   // Enters the open generation. Returns false if time is over before there is one.
