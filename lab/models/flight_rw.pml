@@ -440,6 +440,8 @@ inline wait() {
     :: NEEDS_READER(found) -> open_gate(timed)
     :: !NEEDS_READER(found) && !timed && overtaken < OVERTAKING ->
       COUNT(0);
+      found = gates[own];
+      WHEN(STATE(found) != OPEN && !NEEDS_READER(found), gates[own] != found);
 #ifndef PARKS
       overtaken++
 #endif

@@ -9,18 +9,18 @@
 // Anderson, "Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
 //
 // A gate is open(e) or closed(e), with e growing. A reader counts itself as active and reads the
-// gate. If that is closed it stays away for some polls without being counted, and then parks: it is
+// gate. If that is closed it stays away a few times without being counted, and then parks: it is
 // counted for epoch e instead, in the same atomic, and enters without another check when the gate
 // has moved on to e + 1. So phases of writers and of readers alternate. After two writers' phases
 // in a row that met no reader the gates are left idle, and writers pay for flight alone; a reader
 // must take flight to open them. Gates where no reader comes are unlisted.
 //
-// Order: writers as flight; readers none among themselves. Fairness bound: a reader parks after
-// `overtaking` polls, with pauses of 4 µs at most. One that has parked is overtaken by at most T_W
-// writers, by two phases more if its gate is unlisted after them, or, if it has to open the gates,
-// as flight says. A writer that waits for flight is overtaken by any number of readers while the
-// gates are open, so there is no bound of all overtaking. Network operations, with K other nodes
-// whose gates are in use:
+// Order: writers as flight; readers none among themselves. Fairness bound: a reader stays away
+// `overtaking` times, each a pause of 4 µs at most and the rest of a writers' phase, and then
+// parks. One that has parked is overtaken by at most T_W writers, by two phases more if its gate is
+// unlisted after them, or, if it has to open the gates, as flight says. A writer that waits for
+// flight is overtaken by any number of readers while the gates are open, so there is no bound of
+// all overtaking. Network operations, with K other nodes whose gates are in use:
 //   readers   none; the one that lists its node 1 add + 1 get; the one that opens idle gates what
 //             flight costs, 2 gets, K + 1 puts
 //   writers   what flight costs; at idle gates 1 get more, unless the writer is on the home's node

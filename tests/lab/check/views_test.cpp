@@ -185,7 +185,7 @@ TEST_P(lock_with_views, is_searched_in_full_and_breaks_no_rule) {
     seen{"shiftlock",          1, 1, 0, 0, 1, "2",      "",   {}, 104433, 1},
     seen{"cql",                1, 1, 0, 0, 1, "2",      "",   {}, 183361, 1},
     seen{"flight",             2, 0, 0, 0, 1, "2",      "",   {}, 135612, 1},
-    seen{"flight-rw",          1, 1, 0, 0, 1, "2",      "",   {}, 471395, 1}},
+    seen{"flight-rw",          1, 1, 0, 0, 1, "2",      "",   {}, 463306, 1}},
     seen{"",                   0, 0, 0, 0, 1, "2x1",    "",   {}, 0});
   return all;
 }

@@ -160,6 +160,23 @@ class Report(Page):
             "return [...document.querySelectorAll('.chip.own')].map((chip) => chip.textContent)"),
             ["flight-rw", "flight"])
 
+    def test_ranks_and_shares_of_writers_make_a_heat_map(self):
+        ranks, shares = (4, 16, 64), (0.0, 0.2, 0.5)
+        bench = self.one_workload()
+        bench["runs"] = [
+            {**run, "writers": share, "throughput_ops_s":
+             4e6 if run["lock"] == "rma-rw" and share == 0.5 else 1e6}
+            for run in bench["runs"] if run["lock"] in ("flight-rw", "rma-rw")
+            and run["procs"] in ranks for share in shares]
+        self.open(bench, CHARTS_PER_GROUP + 2)
+        self.assertEqual(
+            self.chart("grid", "chart.data.datasets[0].data.map((cell) =>"
+                       " [cell.run.procs, cell.run.writers, cell.ratio])"),
+            [[procs, share, 0.25 if share == 0.5 else 1]
+             for procs in ranks for share in shares])
+        self.assertEqual(self.chart("grid", "chart.texts.map(({text}) => text)").count("0.25"), 3)
+        self.check_layout("a heat map")
+
     def test_legend_hides_a_lock_everywhere(self):
         self.open(self.sample, 2 * CHARTS_PER_GROUP)
         self.press("#group-1 .controls .chip", "spin")

@@ -30,7 +30,8 @@ struct flight_rw_parameters {
     if (t_w != as_cores_allow) return t_w;
     return rma::shares_cores(port) && port.machine().nodes() == 1 ? 1 : while_readers_wait;
   }
-  /// So many polls take 50 µs. On several nodes writers that overtake a reader cost the network.
+  /// Not on several nodes with a core for each rank: writers that overtake a reader there cost the
+  /// network.
   [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
     constexpr std::int64_t while_others_run = 16;
     if (overtaking != as_cores_allow) return overtaking;

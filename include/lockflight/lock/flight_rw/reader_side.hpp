@@ -166,12 +166,12 @@ class reader_side {
   template <class Until>
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until) {
     counted_as_ = active;  // `leave` does not set it back if we are alone
-    for (std::int64_t polls = overtaking_; !found.is(state::open);) {
+    for (std::int64_t stays = overtaking_; !found.is(state::open);) {
       if (found.needs_reader()) {
         if (becomes_opener(found, until)) return leave(), arrival::must_open;
-      } else if (is_patient<Until> && polls > 0) {
+      } else if (is_patient<Until> && stays > 0) {
         leave();
-        stay_away(polls);
+        stay_away(stays);
         found = come();
         continue;
       } else if (park(found.epoch(), until)) {
@@ -186,13 +186,16 @@ class reader_side {
 
   // For a reader that is not counted, so that no writer waits for it. A parked reader may not be
   // running when its phase comes, if ranks share cores; and where each has a core, the participants
-  // that stay do more meanwhile with the lock's lines in their caches. `polls` are left until it
+  // that go on do more meanwhile with the lock's lines in their caches. Each stay is a pause and
+  // the rest of the writers' phase that the reader finds then; after the `stays` that are left it
   // parks.
-  void stay_away(std::int64_t& polls) {
-    for (rma::backoff b(500, 4'000); polls > 0;) {
-      --polls;
+  void stay_away(std::int64_t& stays) {
+    for (rma::backoff b(500, 4'000); stays > 0;) {
+      --stays;
       port_.pause(b.next());
-      if (const gate now = read_gate(); now.is(state::open) || now.needs_reader()) return;
+      const gate now = read_gate();
+      if (now.is(state::open) || now.needs_reader()) return;
+      static_cast<void>(await_change(now, rma::forever{}));
     }
   }
 
