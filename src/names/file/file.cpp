@@ -456,16 +456,13 @@ int domain_file::fd_if_ours() const noexcept {
   return fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino) ? mine : -1;
 }
 
-bool domain_file::lock_hold_bytes(int number) {
-  return lock_byte(fd(), byte_of_hold(number, 1), hold_bytes) == byte_lock::taken;
+bool domain_file::lock_hold_bytes(int number, std::uint32_t first, std::uint32_t count) noexcept {
+  const int mine = fd_if_ours();
+  return mine >= 0 && lock_byte(mine, byte_of_hold(number, first), count) == byte_lock::taken;
 }
 
-bool domain_file::pass_on_hold_byte(int number, std::uint32_t last, std::uint32_t next) noexcept {
-  const int mine = fd_if_ours();
-  if (mine < 0) return false;
-  const bool has_next = lock_byte(mine, byte_of_hold(number, next)) == byte_lock::taken;
-  unlock_byte(mine, byte_of_hold(number, last));
-  return has_next;
+void domain_file::unlock_hold_byte(int number, std::uint32_t which) noexcept {
+  if (const int mine = fd_if_ours(); mine >= 0) unlock_byte(mine, byte_of_hold(number, which));
 }
 
 descriptor domain_file::opened_to_wait() const {

@@ -110,11 +110,10 @@ class domain_file {
   [[nodiscard]] bool lock_slot(int number);
   /// Unlocks it, and the slot's hold bytes.
   void unlock_slot(int number);
-  /// For the process that has locked the slot's byte: locks its hold bytes, too. False if another
-  /// open file has one of them, or the kernel refuses it.
-  [[nodiscard]] bool lock_hold_bytes(int number);
-  /// Locks hold byte `next` of such a slot and then unlocks `last`. Returns whether it has `next`.
-  [[nodiscard]] bool pass_on_hold_byte(int number, std::uint32_t last, std::uint32_t next) noexcept;
+  /// For the process that has locked the slot's byte: locks hold bytes of the slot, too. False if
+  /// another open file has one of them, or the kernel refuses it.
+  [[nodiscard]] bool lock_hold_bytes(int number, std::uint32_t first, std::uint32_t count) noexcept;
+  void unlock_hold_byte(int number, std::uint32_t which) noexcept;
   /// Opens the file once more, so that a thread of this process can wait for bytes that the process
   /// itself has locked. Only for reading, which no other descriptor of ours is. None if that fails.
   [[nodiscard]] descriptor opened_to_wait() const;

@@ -301,7 +301,7 @@ bool domain_port::rely_on(rma::rank_t holder, rma::cpu_cell record, rma::word ho
 
 // The holder is examined also if the byte is not free, for what the kernel does not tell, such as
 // the end of a thread by a system call of its own.
-bool domain_port::still_relies(const rma::lifeline& line) {
+bool domain_port::still_relies() {
   const domain_slot_page& s = file_.slot(relied_slot_);
   const bool is_told = !reliance_.goes_on();
   detail::examine(file_, relied_slot_, thoroughness::quick);
@@ -314,7 +314,6 @@ bool domain_port::still_relies(const rma::lifeline& line) {
     silent_slot_ = relied_slot_;
     silent_byte_ = relied_byte_;
   }
-  rely_no_more(line);
   return false;
 }
 
@@ -333,8 +332,10 @@ void domain_port::end_relied_hold(int record) {
   const auto last = static_cast<std::uint32_t>(now);
   if (last == 0) return;
   const std::uint32_t next = last % hold_bytes + 1;
-  const bool has_next = file_.pass_on_hold_byte(slot_, last, next);
+  const bool has_next = file_.lock_hold_bytes(slot_, next, 1);
+  // Before the waiters wake: those that rely on another hold of ours rely on the next byte then.
   ours_.hold_byte.store(has_next ? now - last + next : 0, std::memory_order_release);
+  file_.unlock_hold_byte(slot_, last);
 }
 
 }  // namespace lockflight::detail

@@ -108,9 +108,9 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// From now on a wait whose lifeline says so returns when the hold of that record, which was
   /// read as `hold`, may have ended. False if the kernel cannot tell, or the hold has ended.
   [[nodiscard]] bool rely_on(rma::rank_t holder, rma::cpu_cell record, rma::word hold);
-  /// Examines the holder. False if its hold has ended or the kernel may not tell when: then this
-  /// participant does not rely on it any more.
-  [[nodiscard]] bool still_relies(const rma::lifeline& line);
+  /// Examines the holder. False if its hold has ended, or the kernel may not tell when.
+  [[nodiscard]] bool still_relies();
+  /// From here on the wait goes on as at its beginning.
   void rely_no_more(const rma::lifeline& line);
   /// Called when the record does not say any more that we hold.
   void tell_of_release(int record) {

@@ -179,7 +179,8 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.fully_examined_at.store(now_ns(), std::memory_order_relaxed);
   write_born(s, us);
   const std::uint32_t incarnation = incarnation_after(s.life_now().incarnation);
-  s.hold_byte.store(file.lock_hold_bytes(slot) ? std::uint64_t{incarnation} << 32 | 1 : 0,
+  const bool has_hold_bytes = file.lock_hold_bytes(slot, 1, hold_bytes);
+  s.hold_byte.store(has_hold_bytes ? std::uint64_t{incarnation} << 32 | 1 : 0,
                     std::memory_order_relaxed);
   s.image.store(image(), std::memory_order_relaxed);
   s.image_of.store(incarnation, std::memory_order_release);

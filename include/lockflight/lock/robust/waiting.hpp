@@ -8,9 +8,8 @@
 // - At most one waiter of a lock is its watcher, unless one was stopped for long. A lock without a
 //   watcher is safe too: a waiter examines the others some milliseconds after it has begun to wait,
 //   and then about once a second.
-// - A waiter that relies on a hold examines nobody, and withdraws no grant. It relies only on a
-// hold
-//   that excludes it, so that no grant is on its way, and a dead waiter keeps nobody out.
+// - A waiter that relies on a hold examines only the holder, and withdraws no grant. The hold
+//   excludes it, so that no grant is on its way, and no dead waiter keeps it out.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +50,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     }
     if constexpr (can_rely) {
       if (line_.relies) {
-        if (port_.still_relies(line_)) return keep_watch(), false;
+        if (port_.still_relies()) return keep_watch(), false;
         begin_waiting();
         if (has_unhandled_death()) return true;
       }
@@ -83,7 +82,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   bool shares_ = false;           // of an acquire
 
  private:
-  static constexpr bool can_rely = requires(Port& p) { p.still_relies({}); };
+  static constexpr bool can_rely = requires(Port& p) { p.still_relies(); };
 
   void begin_waiting() override {
     if constexpr (can_rely) {
