@@ -66,8 +66,7 @@ std::vector<std::string> child_numbers(const std::string& parent) {
   std::vector<std::string> all;
   const std::string threads = folder_of(parent) + "/task";
   for (const int thread : numbers_in(threads)) {
-    std::string list =
-        text_if_readable(threads + "/" + std::to_string(thread) + "/children");
+    std::string list = text_if_readable(threads + "/" + std::to_string(thread) + "/children");
     std::ranges::replace(list, ' ', '\n');
     for_each_line(list, [&](std::string_view each) {
       if (!each.empty()) all.emplace_back(each);

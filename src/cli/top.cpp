@@ -224,13 +224,11 @@ double rounded_to_ms(double seconds) {
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
   for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
-  ordered_json made{{"domain", now.domain},
-                    {"participants", now.participants},
-                    {"slots", now.slots},
-                    {"locks_made", now.locks},
-                    {"repairs", now.repairs},
-                    {"longest_wait_seen_s", rounded_to_ms(now.longest_wait_seen_s)},
-                    {"locks", locks}};
+  ordered_json made{
+      {"domain", now.domain},   {"participants", now.participants},
+      {"slots", now.slots},     {"locks_made", now.locks},
+      {"repairs", now.repairs}, {"longest_wait_seen_s", rounded_to_ms(now.longest_wait_seen_s)},
+      {"locks", locks}};
   if (!now.silent.empty()) made["silent"] = now.silent;
   for (const lock_circle& each : now.circles) made["circles"].push_back(cli::json_of(each));
   return made;

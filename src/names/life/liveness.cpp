@@ -127,7 +127,8 @@ std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) 
 bool is_proc_ours() noexcept {
   const proc_file status("/proc/self/status", true);
   if (status.what != found::it) return false;
-  const char* const own = std::strstr(status.text, short_text().add("\nTgid:\t").add(getpid()).add("\n").c_str());
+  const char* const own =
+      std::strstr(status.text, short_text().add("\nTgid:\t").add(getpid()).add("\n").c_str());
   if (own == nullptr) return false;
   const char* const numbers = std::strstr(status.text, "\nNSpid:\t");
   if (numbers == nullptr) return true;  // a kernel that does not say

@@ -22,7 +22,8 @@ std::int64_t shift_of(const char* wanted) noexcept {
   // The file is about the namespace of our children, which is ours unless we have made them another
   // one.
   const std::uint64_t ours = time_space();
-  if (ours == 0 || ours == first_space || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
+  if (ours == 0 || ours == first_space || ours != inode_of("/proc/self/ns/time_for_children"))
+    return 0;
   try {
     constexpr std::int64_t second = 1'000'000'000;
     const std::string offsets = text_if_readable("/proc/self/timens_offsets");

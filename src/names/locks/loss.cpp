@@ -244,8 +244,7 @@ class loss_watch {
     forget_files();
     // Another file may get the path later, which is news of the folder. Its watch stays.
     if (file_events_)
-      inotify_add_watch(file_events_.get(),
-                        folder_of(file->place()).c_str(),
+      inotify_add_watch(file_events_.get(), folder_of(file->place()).c_str(),
                         IN_CREATE | IN_MOVED_TO);
     const int by = file_events_
                        ? inotify_add_watch(file_events_.get(), file->place().path.c_str(), changes)
