@@ -148,4 +148,4 @@ def named_goals(goal, constant):
     yield goal(f"names: recovery from a holder's death, {WAITERS} waiters, slowest, ms",
                Recovery("max"), constant(1.0), at_most=100)
     yield goal("names: lockflight run NAME -- true against flock FILE true, whole process, time",
-               WholeRun("lockflight run"), WholeRun("flock(1)"), at_most=1.5)
+               WholeRun("lockflight run"), WholeRun("flock(1)"), at_most=1.1)

@@ -21,8 +21,8 @@ class console;
 class fact : public std::string_view {
  public:
   constexpr fact() = default;
-  constexpr fact(const char* literal) : std::string_view(literal) {}  // NOLINT: as a view
-  fact(std::string made);                                             // NOLINT: which is kept
+  constexpr fact(const char* literal) : std::string_view(literal) {}
+  fact(std::string made);  ///< keeps it
 };
 
 /// An option or a positional argument.
