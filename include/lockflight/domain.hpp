@@ -35,7 +35,6 @@
 // which takes some microseconds.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -45,6 +44,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockflight/durations.hpp"
 #include "lockflight/mode.hpp"
 #include "lockflight/rma/cxx20.hpp"
 #include "lockflight/timed_names.hpp"

@@ -23,7 +23,6 @@
 // (named_handle::await_published()).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -31,6 +30,7 @@
 #include <string_view>
 
 #include "lockflight/domain.hpp"
+#include "lockflight/durations.hpp"
 
 namespace lockflight {
 

@@ -8,13 +8,13 @@
 // later hold of the same thread, however late it arrives.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockflight/domain.hpp"
+#include "lockflight/durations.hpp"
 
 namespace lockflight {
 

@@ -1,9 +1,9 @@
 // The two arguments of every acquire: how the lock is to be held, and how long that may take.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
+#include "lockflight/durations.hpp"
 #include "lockflight/rma/cxx20.hpp"
 
 namespace lockflight {

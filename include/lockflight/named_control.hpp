@@ -3,7 +3,6 @@
 // for. Users of named locks do not need this header.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <string_view>
 
 #include "lockflight/domain.hpp"
+#include "lockflight/durations.hpp"
 
 namespace lockflight {
 

@@ -2,9 +2,9 @@
 // shared forms.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
+#include "lockflight/durations.hpp"
 #include "lockflight/mode.hpp"
 
 namespace lockflight {

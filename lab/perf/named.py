@@ -151,4 +151,4 @@ def named_goals(goal, constant):
     yield goal(f"names: the same after a second of waiting, {WAITERS} waiters, median, ms",
                Recovery("p50", "late-recovery"), constant(1.0), at_most=2)
     yield goal("names: lockflight run NAME -- true against flock FILE true, whole process, time",
-               WholeRun("lockflight run"), WholeRun("flock(1)"), at_most=1.5)
+               WholeRun("lockflight run"), WholeRun("flock(1)"), at_most=1.1)

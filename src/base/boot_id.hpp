@@ -1,16 +1,16 @@
 // The number that the kernel draws when the machine starts.
 #pragma once
 
-#include <fstream>
 #include <string>
+
+#include "base/whole_file.hpp"
 
 namespace lockflight {
 
 /// Empty where /proc is not mounted.
 [[nodiscard]] inline std::string boot_id() {
-  std::string text;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
-  return text;
+  const std::string text = text_if_readable("/proc/sys/kernel/random/boot_id");
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace lockflight

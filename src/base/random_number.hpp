@@ -1,16 +1,21 @@
 // Random numbers for identities.
 #pragma once
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
-#include <random>
+#include <system_error>
 
 namespace lockflight {
 
 /// 64 random bits, not all of them 0.
 [[nodiscard]] inline std::uint64_t random_number() {
-  std::random_device from;
-  for (;;)
-    if (const auto made = std::uint64_t{from()} << 32 | from(); made != 0) return made;
+  std::uint64_t made = 0;
+  while (made == 0)
+    if (getentropy(&made, sizeof made) != 0)
+      throw std::system_error(errno, std::generic_category(), "the kernel's random numbers");
+  return made;
 }
 
 }  // namespace lockflight

@@ -18,6 +18,7 @@
 #include <system_error>
 
 #include "base/number.hpp"
+#include "base/whole_file.hpp"
 #include "cli/guarded.hpp"
 #include "cli/proc_files.hpp"
 #include "cli/standard_error.hpp"
@@ -67,10 +68,11 @@ class death_pipe {
 
 /// How many processes of our cgroup the kernel has killed for want of memory, if it says so.
 std::optional<std::uint64_t> killed_for_memory() {
-  const std::string ours = text_of("/proc/self/cgroup");
+  const std::string ours = text_if_readable("/proc/self/cgroup");
   const auto path = value_of("0::", ours);  // the line of cgroup v2
   if (!path) return std::nullopt;
-  const std::string events = text_of("/sys/fs/cgroup" + std::string(*path) + "/memory.events");
+  const std::string events =
+      text_if_readable("/sys/fs/cgroup" + std::string(*path) + "/memory.events");
   const auto count = value_of("oom_kill ", events);
   if (!count) return std::nullopt;
   return read_number<std::uint64_t>(*count);
@@ -209,7 +211,8 @@ ending ending_of(int status, const attendant& by) {
   // As in a shell, a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
   // that started us. A Ctrl-C that the command has handled, or a signal of its own, does not.
   const int number = WTERMSIG(status);
-  if ((number == SIGINT || number == SIGQUIT) && sigismember(&come, number) == 1) its.signal_number = number;
+  if ((number == SIGINT || number == SIGQUIT) && sigismember(&come, number) == 1)
+    its.signal_number = number;
   return its;
 }
 

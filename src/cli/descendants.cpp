@@ -10,15 +10,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/number.hpp"
+#include "base/whole_file.hpp"
 #include "cli/proc_files.hpp"
 #include "cli/standard_error.hpp"
 
@@ -34,7 +35,7 @@ std::string folder_of(const std::string& pid) { return "/proc/" + pid; }
 /// The process that has that number now, or "self". In a /proc of another PID namespace the numbers
 /// are that one's.
 std::optional<process> process_at(const std::string& pid) {
-  const std::string line = text_of(folder_of(pid) + "/stat");
+  const std::string line = text_if_readable(folder_of(pid) + "/stat");
   // The name is in parentheses and may contain any character.
   const std::size_t name = line.find('(');
   const std::size_t end = line.rfind(')');
@@ -42,19 +43,20 @@ std::optional<process> process_at(const std::string& pid) {
   process its;
   its.pid = read_number<pid_t>(line.substr(0, name - 1)).value_or(0);
   its.name = line.substr(name + 1, end - name - 1);
-  std::istringstream fields(line.substr(end + 1));
-  fields >> its.state >> its.parent;
-  constexpr int start_field = 22;  // the parent is the fourth
-  std::string skipped;
-  for (int field = 5; field < start_field; ++field) fields >> skipped;
-  fields >> its.born;
-  return fields ? std::optional(its) : std::nullopt;
+  // The state is the third field, and the start the 22nd.
+  unsigned long long born = 0;
+  const bool is_whole =
+      std::sscanf(line.c_str() + end + 1,
+                  " %c %d %*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %llu", &its.state,
+                  &its.parent, &born) == 3;
+  its.born = born;
+  return is_whole ? std::optional(its) : std::nullopt;
 }
 
 /// False in a /proc of another PID namespace: its numbers are not for kill(2). This process has a
 /// number in each namespace from that of /proc to its own.
 bool has_our_numbers() {
-  const std::string status = text_of("/proc/self/status");
+  const std::string status = text_if_readable("/proc/self/status");
   const auto numbers = value_of("NSpid:\t", status);
   return numbers && read_number<pid_t>(*numbers) == getpid();
 }
@@ -64,8 +66,11 @@ std::vector<std::string> child_numbers(const std::string& parent) {
   std::vector<std::string> all;
   const std::string threads = folder_of(parent) + "/task";
   for (const int thread : numbers_in(threads)) {
-    std::istringstream list(text_of(threads + "/" + std::to_string(thread) + "/children"));
-    for (std::string each; list >> each;) all.push_back(each);
+    std::string list = text_if_readable(threads + "/" + std::to_string(thread) + "/children");
+    std::ranges::replace(list, ' ', '\n');
+    for_each_line(list, [&](std::string_view each) {
+      if (!each.empty()) all.emplace_back(each);
+    });
   }
   return all;
 }

@@ -1,28 +1,13 @@
 #include "cli/proc_files.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
-#include "base/descriptor.hpp"
 #include "base/number.hpp"
 
 namespace lockflight::cli {
-
-std::string text_of(const std::string& path) {
-  const descriptor from(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  std::array<char, 4096> part;
-  for (ssize_t got = 1; got > 0;) {
-    got = from ? read(from.get(), part.data(), part.size()) : 0;
-    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
 
 std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
   while (!text.empty()) {

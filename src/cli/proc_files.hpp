@@ -8,8 +8,6 @@
 
 namespace lockflight::cli {
 
-/// The content of that file; nothing if it cannot be read, which is no error and throws nothing.
-[[nodiscard]] std::string text_of(const std::string& path);
 /// The text behind `key` in the line of `text` that begins with it.
 [[nodiscard]] std::optional<std::string_view> value_of(std::string_view key, std::string_view text);
 /// The numbers that are names of files in that folder, in its order.

@@ -58,7 +58,7 @@ class run_signals {
   sigset_t blocked_{};
   sigset_t before_{};
   sigset_t ignored_{};  ///< those of ending_signals that were ignored
-  bool stops_;  ///< SIGTSTP was not ignored
+  bool stops_;          ///< SIGTSTP was not ignored
 };
 
 /// Ends the process by that signal when main() returns, after all else that happens then. Returns

@@ -217,16 +217,18 @@ void print_lines(console& out, const reading& now) {
   print_circles(out, now);
 }
 
+double rounded_to_ms(double seconds) {
+  return static_cast<double>(static_cast<std::int64_t>(seconds * 1e3 + 0.5)) / 1e3;
+}
+
 ordered_json json_of(const reading& now) {
   ordered_json locks = ordered_json::array();
   for (const domain_lock& each : now.in_use) locks.push_back(cli::json_of(each));
-  ordered_json made{{"domain", now.domain},
-                    {"participants", now.participants},
-                    {"slots", now.slots},
-                    {"locks_made", now.locks},
-                    {"repairs", now.repairs},
-                    {"longest_wait_seen_s", std::round(now.longest_wait_seen_s * 1e3) / 1e3},
-                    {"locks", locks}};
+  ordered_json made{
+      {"domain", now.domain},   {"participants", now.participants},
+      {"slots", now.slots},     {"locks_made", now.locks},
+      {"repairs", now.repairs}, {"longest_wait_seen_s", rounded_to_ms(now.longest_wait_seen_s)},
+      {"locks", locks}};
   if (!now.silent.empty()) made["silent"] = now.silent;
   for (const lock_circle& each : now.circles) made["circles"].push_back(cli::json_of(each));
   return made;

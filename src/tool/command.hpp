@@ -21,8 +21,8 @@ class console;
 class fact : public std::string_view {
  public:
   constexpr fact() = default;
-  constexpr fact(const char* literal) : std::string_view(literal) {}  // NOLINT: as a view
-  fact(std::string made);                                              // NOLINT: which is kept
+  constexpr fact(const char* literal) : std::string_view(literal) {}
+  fact(std::string made);  ///< keeps it
 };
 
 /// An option or a positional argument.
@@ -92,8 +92,8 @@ struct exit_status {
 };
 
 struct command {
-  std::string name = {};                 ///< set by made()
-  std::vector<fact> description;         ///< paragraphs
+  std::string name = {};          ///< set by made()
+  std::vector<fact> description;  ///< paragraphs
   std::vector<option> options = {};
   std::vector<option_elsewhere> options_elsewhere = {};
   /// The names that an option takes, if there is more to say; made for help alone: it may read

@@ -76,7 +76,8 @@ std::string program_help(const about& program) {
 
 std::string command_help(const command& of) {
   std::string out = fmt::format("Usage: {}\n", synopsis(of));
-  for (const std::string_view paragraph : of.description) out += "\n" + wrapped(paragraph, width, 0);
+  for (const std::string_view paragraph : of.description)
+    out += "\n" + wrapped(paragraph, width, 0);
   std::vector<labelled> positionals;
   add_positionals(of, positionals);
   if (!positionals.empty()) out += "\nArguments:\n" + rows(positionals);

@@ -76,8 +76,8 @@ std::string counted(std::size_t n, std::string_view one) {
 
 std::string rounded(double value) {
   if (value == 0) return "0";
-  const double magnitude = std::floor(std::log10(std::abs(value)));
-  return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(2 - magnitude), 0, 3));
+  const double size = std::abs(value);
+  return fmt::format("{:.{}f}", value, size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
 std::string scaled(double value) {

@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 
 #include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/refuse.hpp"
 
 namespace lockflight::rma {
 
@@ -45,9 +45,9 @@ class layout {
     // In 64 bits: at the end of the largest segment the index of the next cache line has 33.
     const std::uint64_t start = (std::uint64_t{next_} + line_words - 1) / line_words * line_words;
     if (start + count > limit_)
-      throw std::length_error("segments are full: " + std::to_string(count) + " cells asked, " +
-                              std::to_string(limit_ > start ? limit_ - start : 0) + " of " +
-                              std::to_string(limit_) + " left");
+      refuse<std::length_error>("segments are full: %u cells asked, %u of %u left", count,
+                                limit_ > start ? static_cast<std::uint32_t>(limit_ - start) : 0,
+                                static_cast<std::uint32_t>(limit_));
     next_ = static_cast<std::uint32_t>(start + count);
     return {0, static_cast<std::uint32_t>(start)};
   }

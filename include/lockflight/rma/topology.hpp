@@ -11,11 +11,11 @@
 #include <charconv>
 #include <cstddef>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/refuse.hpp"
 
 namespace lockflight::rma {
 
@@ -39,8 +39,7 @@ class topology {
   static topology balanced(const std::vector<int>& fanouts, int node_level = 0) {
     std::size_t ranks = 1;
     for (const int fanout : fanouts) {
-      if (fanout < 1)
-        throw std::invalid_argument("a level of " + std::to_string(fanout) + " elements");
+      if (fanout < 1) refuse("a level of %d elements", fanout);
       ranks *= static_cast<std::size_t>(fanout);
     }
     topology made;
@@ -106,26 +105,26 @@ class topology {
     if (element_of_.empty() || element_of_.front().empty())
       throw std::invalid_argument("a topology needs at least one level and one rank");
     if (node_level_ < 1 || node_level_ > levels())
-      throw std::invalid_argument("node level " + std::to_string(node_level_) + " is not in 1.." +
-                                  std::to_string(levels()));
+      refuse("node level %d is not in 1..%d", node_level_, levels());
   }
 
   /// Adds a level, which is known to refine the one above.
   void add_equal_elements(std::size_t elements, std::size_t ranks_of_each) {
-    std::vector<int>& element_of = element_of_.emplace_back();
-    std::vector<rank_t>& leaders = leaders_.emplace_back();
-    element_of.reserve(elements * ranks_of_each);
+    std::vector<int> element_of(elements * ranks_of_each);
+    std::vector<rank_t> leaders(elements);
     for (std::size_t element = 0; element < elements; ++element) {
-      leaders.push_back(static_cast<rank_t>(element_of.size()));
-      element_of.resize(element_of.size() + ranks_of_each, static_cast<int>(element));
+      leaders[element] = static_cast<rank_t>(element * ranks_of_each);
+      for (std::size_t i = 0; i < ranks_of_each; ++i)
+        element_of[element * ranks_of_each + i] = static_cast<int>(element);
     }
+    element_of_.push_back(std::move(element_of));
+    leaders_.push_back(std::move(leaders));
   }
 
   void collect_leaders(std::size_t i) {
     const auto& element_of = element_of_[i];
     if (element_of.size() != element_of_.front().size())
-      throw std::invalid_argument("level " + std::to_string(i + 1) +
-                                  " has another number of ranks");
+      refuse("level %zu has another number of ranks", i + 1);
     const int count = *std::max_element(element_of.begin(), element_of.end()) + 1;
     std::vector<rank_t> leaders(static_cast<std::size_t>(count), -1);
     for (std::size_t r = 0; r < element_of.size(); ++r) {
@@ -134,12 +133,11 @@ class topology {
       if (leader < 0) leader = static_cast<rank_t>(r);
       const auto lead = static_cast<std::size_t>(leader);
       if (i > 0 && element_of_[i - 1][r] != element_of_[i - 1][lead])
-        throw std::invalid_argument("level " + std::to_string(i + 1) + " does not refine level " +
-                                    std::to_string(i));
+        refuse("level %zu does not refine level %zu", i + 1, i);
     }
     if (i == 0 && count != 1) throw std::invalid_argument("level 1 must be one element");
     if (std::find(leaders.begin(), leaders.end(), -1) != leaders.end())
-      throw std::invalid_argument("level " + std::to_string(i + 1) + " has an empty element");
+      refuse("level %zu has an empty element", i + 1);
     leaders_.push_back(std::move(leaders));
   }
 
@@ -152,9 +150,10 @@ class topology {
 /// Reads "2x4" into {2, 4}. Throws std::invalid_argument that says what is accepted.
 inline std::vector<int> parse_levels(std::string_view spec) {
   constexpr int most = 1 << 24;
-  const auto refuse = [&]() -> std::invalid_argument {
-    return std::invalid_argument("'" + std::string(spec) +
-                                 "' (accepted: positive numbers joined by x, such as 2x4)");
+  constexpr std::size_t most_shown = 100;
+  const auto refuse_spec = [&] {
+    refuse("'%.*s' (accepted: positive numbers joined by x, such as 2x4)",
+           static_cast<int>(std::min(spec.size(), most_shown)), spec.data());
   };
   std::vector<int> fanouts;
   const char* at = spec.data();
@@ -163,10 +162,10 @@ inline std::vector<int> parse_levels(std::string_view spec) {
   while (true) {
     int fanout = 0;
     const auto [next, error] = std::from_chars(at, end, fanout);
-    if (error != std::errc() || fanout < 1 || (ranks *= fanout) > most) throw refuse();
+    if (error != std::errc() || fanout < 1 || (ranks *= fanout) > most) refuse_spec();
     fanouts.push_back(fanout);
     if (next == end) return fanouts;
-    if (*next != 'x') throw refuse();
+    if (*next != 'x') refuse_spec();
     at = next + 1;
   }
 }

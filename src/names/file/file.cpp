@@ -327,8 +327,8 @@ void domain_file::reopen_in_child(bool owns_descriptors) noexcept {
   }
 }
 
-// This uses only system calls. It opens the file by its descriptor, since the path may be gone, or
-// by its path, since /proc may not be there.
+// This uses only system calls. It opens the file by its path, or by its descriptor, which takes
+// longer, since the path may be gone.
 int domain_file::opened_again(int from, int how) const noexcept {
   char path[32] = "/proc/self/fd/";
   char* end = path + 14;
@@ -339,7 +339,7 @@ int domain_file::opened_again(int from, int how) const noexcept {
   while (count > 0) *end++ = digits[--count];
   *end = '\0';
   struct stat s {};
-  for (const char* each : {static_cast<const char*>(path), where_.path.c_str()}) {
+  for (const char* each : {where_.path.c_str(), static_cast<const char*>(path)}) {
     const int again = ::open(each, how | O_CLOEXEC | O_NONBLOCK);
     if (again < 0) continue;
     if (fstat(again, &s) == 0 && is_file(s.st_dev, s.st_ino)) return again;
@@ -515,13 +515,15 @@ bool domain_file::is_removal_locked() const {
 
 void domain_file::check() const {
   const int file = fd();
+  struct stat s {};
   const auto has_bytes = [&](std::size_t bytes) {
-    struct stat s {};
-    return fstat(file, &s) == 0 && s.st_size >= static_cast<off_t>(bytes);
+    const auto wanted = static_cast<off_t>(bytes);
+    return s.st_size >= wanted || (fstat(file, &s) == 0 && s.st_size >= wanted);
   };
   // The header has to be there before it is read.
   if (!has_bytes(sizeof(domain_header))) throw_damaged("has been made shorter");
-  // The file grows before the header says so: so its size is asked after the header is read.
+  // The file grows before the header says so: so a size that was asked before the header was read
+  // may be too small, and is asked again.
   const domain_header& h = header();
   const std::size_t bytes =
       std::max(h.room_pieces.load() > 0 ? room_at + h.room_pieces.load() * piece_bytes : 0,

@@ -192,7 +192,7 @@ class domain_file {
   mutable std::array<std::atomic<std::byte*>, most_slot_pieces> slot_piece_{};
   zeroed_array<std::atomic<std::byte*>, most_room_pieces> room_piece_;
   mutable std::atomic<std::uint32_t> room_end_{0};  // no later piece is mapped
-  std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
+  std::array<std::atomic<bool>, ranks> locked_{};   // slots whose byte this process has locked
   std::mutex taking_;
   std::atomic<bool> is_agent_{false};
   std::atomic<std::uint64_t> known_to_{0};

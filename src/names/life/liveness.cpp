@@ -14,9 +14,10 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <sstream>
 #include <string>
+#include <string_view>
+
+#include "base/whole_file.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -126,7 +127,8 @@ std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) 
 bool is_proc_ours() noexcept {
   const proc_file status("/proc/self/status", true);
   if (status.what != found::it) return false;
-  const char* const own = std::strstr(status.text, short_text().add("\nTgid:\t").add(getpid()).add("\n").c_str());
+  const char* const own =
+      std::strstr(status.text, short_text().add("\nTgid:\t").add(getpid()).add("\n").c_str());
   if (own == nullptr) return false;
   const char* const numbers = std::strstr(status.text, "\nNSpid:\t");
   if (numbers == nullptr) return true;  // a kernel that does not say
@@ -136,15 +138,13 @@ bool is_proc_ours() noexcept {
 
 /// The offset, the device and the inode of a mapping, as a line of /proc/PID/maps has them, since a
 /// file system may give other numbers to stat.
-std::string beginning_in(const std::string& line) {
-  std::istringstream fields(line);
-  std::string range;
-  std::string rights;
-  std::string offset;
-  std::string device;
-  std::string inode;
-  fields >> range >> rights >> offset >> device >> inode;
-  return ' ' + offset + ' ' + device + ' ' + inode + ' ';
+std::string beginning_in(std::string_view line) {
+  const std::size_t rights = line.find(' ') + 1;
+  const std::size_t offset = line.find(' ', rights);
+  const std::size_t device = line.find(' ', offset + 1);
+  const std::size_t inode = line.find(' ', device + 1);
+  const std::size_t end = line.find(' ', inode + 1);
+  return std::string(line.substr(offset, end + 1 - offset));
 }
 
 }  // namespace
@@ -209,16 +209,16 @@ std::optional<int> mappings_of(std::int32_t pid, const void* ours) {
   std::array<char, 20> first{};
   std::snprintf(first.data(), first.size(), "%lx-", reinterpret_cast<unsigned long>(ours));
   std::string wanted;
-  std::ifstream own("/proc/self/maps");
-  for (std::string line; wanted.empty() && std::getline(own, line);)
-    if (line.starts_with(first.data())) wanted = beginning_in(line);
+  for_each_line(text_if_readable("/proc/self/maps"), [&](std::string_view line) {
+    if (wanted.empty() && line.starts_with(first.data())) wanted = beginning_in(line);
+  });
   if (wanted.empty()) return std::nullopt;
-  bool read_any = false;
+  const std::string its = text_if_readable("/proc/" + std::to_string(pid) + "/maps");
   int found = 0;
-  std::ifstream its("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(its, line); read_any = true)
-    if (line.find(wanted) != std::string::npos) ++found;
-  return read_any ? std::optional(found) : std::nullopt;
+  for_each_line(its, [&](std::string_view line) {
+    if (line.find(wanted) != std::string_view::npos) ++found;
+  });
+  return its.empty() ? std::nullopt : std::optional(found);
 }
 
 bool is_there(const thread_identity& who) noexcept {

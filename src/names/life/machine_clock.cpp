@@ -3,9 +3,10 @@
 #include <sys/stat.h>
 
 #include <atomic>
-#include <fstream>
+#include <cstdio>
 #include <string>
 
+#include "base/whole_file.hpp"
 #include "names/file/fork.hpp"
 
 namespace lockflight::detail {
@@ -21,15 +22,17 @@ std::int64_t shift_of(const char* wanted) noexcept {
   // The file is about the namespace of our children, which is ours unless we have made them another
   // one.
   const std::uint64_t ours = time_space();
-  if (ours == 0 || ours == first_space || ours != inode_of("/proc/self/ns/time_for_children")) return 0;
+  if (ours == 0 || ours == first_space || ours != inode_of("/proc/self/ns/time_for_children"))
+    return 0;
   try {
-    std::ifstream file("/proc/self/timens_offsets");
-    std::string clock;
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
     constexpr std::int64_t second = 1'000'000'000;
-    while (file >> clock >> seconds >> nanoseconds)
-      if (clock == wanted) return seconds * second + nanoseconds;
+    const std::string offsets = text_if_readable("/proc/self/timens_offsets");
+    const std::size_t at = offsets.find(wanted);
+    long long seconds = 0;
+    long long nanoseconds = 0;
+    if (at != std::string::npos &&
+        std::sscanf(offsets.c_str() + at, "%*s %lld %lld", &seconds, &nanoseconds) == 2)
+      return seconds * second + nanoseconds;
   } catch (...) {  // no memory: what is shown may be wrong
   }
   return 0;

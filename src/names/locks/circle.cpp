@@ -11,12 +11,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+
+#include "base/whole_file.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -169,8 +170,7 @@ std::vector<lock_circle> circles_among(const std::vector<domain_lock>& locks,
 }
 
 int parent_of_process(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = text_if_readable("/proc/" + std::to_string(pid) + "/stat");
   // The command is in parentheses and may have any bytes; the state and the parent follow it.
   const std::size_t end = text.rfind(')');
   int parent = 0;

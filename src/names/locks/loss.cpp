@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -245,8 +244,7 @@ class loss_watch {
     forget_files();
     // Another file may get the path later, which is news of the folder. Its watch stays.
     if (file_events_)
-      inotify_add_watch(file_events_.get(),
-                        std::filesystem::path(file->place().path).parent_path().c_str(),
+      inotify_add_watch(file_events_.get(), folder_of(file->place()).c_str(),
                         IN_CREATE | IN_MOVED_TO);
     const int by = file_events_
                        ? inotify_add_watch(file_events_.get(), file->place().path.c_str(), changes)

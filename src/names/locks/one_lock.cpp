@@ -448,8 +448,7 @@ void one_lock::extend_to(int pid) {
   if (held_ == mode::none || !me_->is_ours()) return;
   domain_slot_page& ours = file_->slot(me_->slot());
   // A child of vfork has done it already, unless it is in other namespaces.
-  if (!guards_process(ours, pid))
-    guard(ours, pid == 0 ? thread_identity{} : first_thread_of(pid));
+  if (!guards_process(ours, pid)) guard(ours, pid == 0 ? thread_identity{} : first_thread_of(pid));
   begin_to_guard();
 }
 

@@ -41,7 +41,6 @@ class Lockflight(CMakePackage):
 
     depends_on("hwloc@2:")
     depends_on("tomlplusplus@3.2:")
-    depends_on("cli11@2.3:", type="build", when="+programs")
     depends_on("fmt@9:", when="+programs")
     depends_on("nlohmann-json@3.11:", type="build", when="+programs")
     depends_on("asio@1.22:", type="build", when="+agent")
