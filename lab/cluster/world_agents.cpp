@@ -162,6 +162,7 @@ void world::send(host& from, const message& what) {
                                [&](const auto& h) { return h->is_up && h->id == what.to; });
   if (to == hosts_.end() || !(*to)->agent) return;
   host& receiver = **to;
+  ++load_.messages;
   if (trace_ != nullptr)
     say("host {} to {}: {} {} (epoch {})", from.number, receiver.number, text_of(what.what),
         what.name, what.epoch);
@@ -232,6 +233,9 @@ void world::arrive_at_etcd(host& h, std::uint64_t life, const submitted& what) {
   const bool is_stale = is_read && h.stale_reads > 0 && random_.one_in(2);
   const answer reply = is_stale ? etcd_.read_stale(static_cast<std::size_t>(random_.below(60)))
                                 : etcd_.carry_out(what.what);
+  ++load_.requests;
+  load_.bytes_read += size_;
+  if (reply.succeeded && !(what.what.puts.empty() && what.what.erased.empty())) ++load_.writes;
   if (is_leave && !reply.succeeded) left_.erase(who);
   if (reply.succeeded) check_copies(h, what.what);
   if (const auto& cluster = etcd_.now()->cluster) {
