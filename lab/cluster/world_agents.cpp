@@ -187,19 +187,19 @@ void world::deliver(int from, int to, action what) {
   });
 }
 
-/// Agents answer each other, also when they have no messages to send.
+/// The other agents answer this one, also when they have no messages to send.
 void world::keep_alive(int number) {
   after(plan_.times.ttl / 8 + random_.below(1000), [this, number] {
-    const host& from = *hosts_[static_cast<std::size_t>(number)];
-    for (const auto& to : hosts_) {
+    host& asks = *hosts_[static_cast<std::size_t>(number)];
+    for (const auto& from : hosts_) {
       const auto here = static_cast<std::size_t>(number);
-      const auto there = static_cast<std::size_t>(to->number);
+      const auto there = static_cast<std::size_t>(from->number);
       const bool is_cut = links_[here][there].cuts > 0 || links_[there][here].cuts > 0;
-      if (to->number == number || is_cut || !from.agent || from.stops > 0 || from.agent_stops > 0 ||
-          !to->agent)
+      if (from->number == number || is_cut || !from->agent || from->stops > 0 ||
+          from->agent_stops > 0 || !asks.agent)
         continue;
-      with_agent(*to, to->agent_life, [this, h = to.get(), id = from.id] {
-        run_agent(*h, [&](agent_events& a, instant now, effects& out) { a.heard(now, id, out); });
+      with_agent(asks, asks.agent_life, [this, &asks, id = from->id] {
+        run_agent(asks, [&](agent_events& a, instant now, effects& out) { a.heard(now, id, out); });
       });
     }
     keep_alive(number);
