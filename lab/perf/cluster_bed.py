@@ -173,6 +173,13 @@ class Host:
             used += int((each / "schedstat").read_text(encoding="ascii").split()[0])
         return used * 1e-9
 
+    def switches(self):
+        """How often a thread of the agent has gone to sleep, and so has to be woken up."""
+        texts = [(each / "status").read_text(encoding="ascii")
+                 for each in pathlib.Path("/proc", str(self.agent.pid), "task").iterdir()]
+        return sum(int(line.split()[1]) for text in texts for line in text.splitlines()
+                   if line.startswith("voluntary_ctxt_switches"))
+
     def own_memory_kb(self):
         """Of the agent, without what it shares with other programs."""
         text = pathlib.Path("/proc", str(self.agent.pid), "smaps_rollup").read_text(encoding="ascii")
