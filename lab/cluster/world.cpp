@@ -18,6 +18,7 @@ world::world(const plan& what, const core_under_test& core, std::vector<std::str
   links_.resize(static_cast<std::size_t>(plan_.hosts));
   for (auto& from : links_) from.resize(static_cast<std::size_t>(plan_.hosts));
   etcd_.on_epoch = [this](const epoch_value& before, const epoch_value& after) {
+    size_ = size_of(*etcd_.now());
     epoch_written(before, after);
   };
   for (int i = 0; i < plan_.hosts; ++i) {
@@ -52,7 +53,12 @@ void world::at(true_time when, action what) {
 }
 
 void world::run() {
-  while (!queue_.empty() && queue_.front().at < plan_.ends) {
+  run_until(plan_.ends);
+  check_progress();
+}
+
+void world::run_until(true_time end) {
+  while (!queue_.empty() && queue_.front().at < end) {
     std::pop_heap(queue_.begin(), queue_.end(), [](const event& a, const event& b) {
       return a.at != b.at ? a.at > b.at : a.order > b.order;
     });
@@ -62,7 +68,6 @@ void world::run() {
     ++events_;
     next.what();
   }
-  check_progress();
 }
 
 void world::write_line(const std::string& text) {

@@ -46,8 +46,25 @@ class world {
   world(const world&) = delete;
   world& operator=(const world&) = delete;
 
+  /// What etcd and the links have had to do.
+  struct load {
+    std::uint64_t requests = 0;    ///< that etcd has got
+    std::uint64_t writes = 0;      ///< of them those that it has carried out, and that write
+    std::uint64_t bytes_read = 0;  ///< in its answers, by `size_of`
+    std::uint64_t messages = 0;    ///< between two agents, without pings
+  };
+
   /// Throws violation.
   void run();
+  /// Runs to that moment. Throws violation, but judges no progress.
+  void run_until(true_time end);
+  /// How long an answer of etcd with these keys is. Asked after each change of the epoch.
+  std::function<std::uint64_t(const snapshot& keys)> size_of = [](const snapshot&) { return 0; };
+  [[nodiscard]] const load& done() const { return load_; }
+  /// The present epoch; null before the first.
+  [[nodiscard]] const epoch_value* epoch() const {
+    return etcd_.now()->epoch ? &etcd_.now()->epoch->what : nullptr;
+  }
   [[nodiscard]] std::uint64_t entries() const { return observer_.entries(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// When the last epoch was made, and when the last host moved to it.
@@ -207,6 +224,8 @@ class world {
   int generations_ = 0;
   beat_number numbers_of_beats_ = 0;
   std::uint64_t cluster_ = 0;
+  load load_;
+  std::uint64_t size_ = 0;  // of an answer with the present keys
   int faults_now_ = 0;
   bool doubt_was_ended_ = false;  // after the faults
   bool all_were_well_ = true;     // no host and no link has failed until now

@@ -162,6 +162,7 @@ void world::send(host& from, const message& what) {
                                [&](const auto& h) { return h->is_up && h->id == what.to; });
   if (to == hosts_.end() || !(*to)->agent) return;
   host& receiver = **to;
+  ++load_.messages;
   if (trace_ != nullptr)
     say("host {} to {}: {} {} (epoch {})", from.number, receiver.number, text_of(what.what),
         what.name, what.epoch);
@@ -186,19 +187,19 @@ void world::deliver(int from, int to, action what) {
   });
 }
 
-/// Agents answer each other, also when they have no messages to send.
+/// The other agents answer this one, also when they have no messages to send.
 void world::keep_alive(int number) {
   after(plan_.times.ttl / 8 + random_.below(1000), [this, number] {
-    const host& from = *hosts_[static_cast<std::size_t>(number)];
-    for (const auto& to : hosts_) {
+    host& asks = *hosts_[static_cast<std::size_t>(number)];
+    for (const auto& from : hosts_) {
       const auto here = static_cast<std::size_t>(number);
-      const auto there = static_cast<std::size_t>(to->number);
+      const auto there = static_cast<std::size_t>(from->number);
       const bool is_cut = links_[here][there].cuts > 0 || links_[there][here].cuts > 0;
-      if (to->number == number || is_cut || !from.agent || from.stops > 0 || from.agent_stops > 0 ||
-          !to->agent)
+      if (from->number == number || is_cut || !from->agent || from->stops > 0 ||
+          from->agent_stops > 0 || !asks.agent)
         continue;
-      with_agent(*to, to->agent_life, [this, h = to.get(), id = from.id] {
-        run_agent(*h, [&](agent_events& a, instant now, effects& out) { a.heard(now, id, out); });
+      with_agent(asks, asks.agent_life, [this, &asks, id = from->id] {
+        run_agent(asks, [&](agent_events& a, instant now, effects& out) { a.heard(now, id, out); });
       });
     }
     keep_alive(number);
@@ -232,6 +233,9 @@ void world::arrive_at_etcd(host& h, std::uint64_t life, const submitted& what) {
   const bool is_stale = is_read && h.stale_reads > 0 && random_.one_in(2);
   const answer reply = is_stale ? etcd_.read_stale(static_cast<std::size_t>(random_.below(60)))
                                 : etcd_.carry_out(what.what);
+  ++load_.requests;
+  load_.bytes_read += size_;
+  if (reply.succeeded && !(what.what.puts.empty() && what.what.erased.empty())) ++load_.writes;
   if (is_leave && !reply.succeeded) left_.erase(who);
   if (reply.succeeded) check_copies(h, what.what);
   if (const auto& cluster = etcd_.now()->cluster) {

@@ -22,6 +22,7 @@ sys.path.append(str(ROOT / "tests" / "support"))
 from ports import free_port
 
 CLIENT = str(pathlib.Path(PROGRAM).parent / "lab" / "perf" / "cluster_names")
+SCALE = str(pathlib.Path(PROGRAM).parent / "lab" / "perf" / "cluster_scale")
 DOMAIN = "perf"
 CLUSTER = f"etcd:{DOMAIN}"
 # Ends with this program, whatever ends it.
@@ -171,6 +172,18 @@ class Host:
         for each in pathlib.Path("/proc", str(self.agent.pid), "task").iterdir():
             used += int((each / "schedstat").read_text(encoding="ascii").split()[0])
         return used * 1e-9
+
+    def switches(self):
+        """How often a thread of the agent has gone to sleep, and so has to be woken up."""
+        texts = [(each / "status").read_text(encoding="ascii")
+                 for each in pathlib.Path("/proc", str(self.agent.pid), "task").iterdir()]
+        return sum(int(line.split()[1]) for text in texts for line in text.splitlines()
+                   if line.startswith("voluntary_ctxt_switches"))
+
+    def own_memory_kb(self):
+        """Of the agent, without what it shares with other programs."""
+        text = pathlib.Path("/proc", str(self.agent.pid), "smaps_rollup").read_text(encoding="ascii")
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Anonymous:"))
 
 
 class Bed:

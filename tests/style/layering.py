@@ -69,7 +69,8 @@ ROOMS = {
     "lab/bench": ("src/base", "src/catalogue", "lab/printed", "lab/sim"),
     "lab/reproduce": ("src/base", "src/toml", "lab/sim", "lab/report", "lab/bench"),
     "lab/tune": ("src/base", "src/catalogue", "lab/bench"),
-    "lab/perf": ("src/base", "lab/fiber", "lab/bench"),
+    "lab/perf": ("src/base", "src/names/cluster/core", "src/names/agent", "lab/fiber", "lab/bench",
+                 "lab/cluster"),
     "lab/program": ("src/base", "src/tool", "lab/sim", "lab/check", "lab/cluster", "lab/report",
                     "lab/bench", "lab/reproduce", "lab/tune"),
 }
