@@ -24,14 +24,12 @@ class robust_handle : protected guarded_waits<Port> {
 
  protected:
   using base::announce, base::await_open, base::await_repairer, base::free_acknowledged,
-      base::has_unhandled_death, base::is_any_user_dead, base::is_ours, base::never,
-      base::record_with, base::repair;
-  using base::is_releasing_, base::line_, base::may_be_interrupted_, base::me_, base::place_,
-      base::port_, base::shares_, base::was_interrupted_, base::where_;
+      base::has_unhandled_death, base::is_any_user_dead, base::is_ours, base::is_releasing_,
+      base::line_, base::may_be_interrupted_, base::me_, base::never, base::place_, base::port_,
+      base::repair, base::shares_, base::was_interrupted_, base::where_;
   using typename base::repaired;
   using inside = Inside<rma::interruptible<Port>>;
   using parameters = typename inside::parameters;
-  static constexpr int instances = generation_cells::instances;
   static constexpr bool shares = lock::shared<inside>;
 
   using cells = robust_cells<inside>;
@@ -117,14 +115,11 @@ class robust_handle : protected guarded_waits<Port> {
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
 
-  // Makes us a holder. Fails if a repairer has closed the generation meanwhile: it may have evicted
-  // us before it could read this record. If it has read the record instead, it counts us as a
-  // holder of an earlier generation, and we release as one.
+  // Makes us a holder, unless a repairer has closed the generation meanwhile: it has evicted us, or
+  // it has seen us as a holder, and we leave as one of an earlier generation.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
     announce(as, line_.value);
-    return port_.load(where_.generation) == line_.value || withdraw_hold();
-  }
-  [[nodiscard, gnu::noinline]] bool withdraw_hold() {
+    if (port_.load(where_.generation) == line_.value) return true;
     announce(record::releasing, line_.value);
     count_out_of_inherited();
     return false;
@@ -295,7 +290,7 @@ class robust_handle : protected guarded_waits<Port> {
     if constexpr (shares) in.unlock_shared();
   }
 
-  std::array<typename inside::cells, instances> inner_;
+  std::array<typename inside::cells, generation_cells::instances> inner_;
   parameters set_;
   std::optional<inside> inside_;  // of the generation that we entered last
   node_sets before_;              // when the last acquire began
