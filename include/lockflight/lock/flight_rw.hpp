@@ -75,6 +75,7 @@ class flight_rw {
         flight_(me, where.writers, set.writers),
         readers_(me, where.readers, set),
         gates_(me, where.readers),
+        is_one_node_(me.machine().nodes() == 1),
         t_w_(static_cast<rma::word>(set.t_w_on(me.port()))) {}
 
   // ---- readers ----
@@ -210,8 +211,9 @@ class flight_rw {
       flight_.unlock();
       return false;
     }
-    // A scan seldom finds a reader where few participants come. So the writer counts its own reads.
-    const bool has_read = readers_.has_come();
+    // A scan seldom finds a reader where few participants come. So the writer counts its own reads,
+    // but not on several nodes, where one more phase at open gates costs the network.
+    const bool has_read = is_one_node_ && readers_.has_come();
     phase_ = phase{}.with(phase::quiet, !has_read && gates_.is_quiet() ? 1 : 0);
     return true;
   }
@@ -220,6 +222,7 @@ class flight_rw {
   flight<Port> flight_;
   reader_side<Port> readers_;
   writer_side<Port> gates_;
+  bool is_one_node_;
   rma::word t_w_;
   phase phase_;  // while we write at closed gates
 };

@@ -72,9 +72,10 @@ struct flight_rw_parameters {
             "readers of a node that share a counter; 0: each has its own on one node, else 2 share "
             "one, or so many that a node has 32; in tables of locks 4, or 16 if there are not two "
             "ranks for each lock"},
-        parameter<p>{"T_W", [](p& s) -> std::int64_t& { return s.t_w; }, as_cores_allow, 4'000,
-                     "writers in a row while readers wait; -1: 256, and 1 on a single node whose "
-                     "ranks share cores"},
+        parameter<p>{
+            "T_W", [](p& s) -> std::int64_t& { return s.t_w; }, as_cores_allow, 4'000,
+            "writers in a row while readers wait, 0 as 1; -1: 256, and 1 on a single node whose "
+            "ranks share cores"},
         parameter<p>{
             "overtaking", [](p& s) -> std::int64_t& { return s.overtaking; }, as_cores_allow, 1'000,
             "times that a waiting reader finds the gates closed again before writers wait for it; "
