@@ -61,7 +61,8 @@ def picture_of(rows):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'width="{WIDTH}" height="{HEIGHT}" font-family="Helvetica, Arial, sans-serif">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        text_at(16, 24, "A cluster of 10 to 1,000 hosts with a TTL of 10 s", size=14, weight="bold"),
+        text_at(16, 24, f"A cluster of {rows[0][0]:,g} to {rows[-1][0]:,g} hosts with a TTL of 10 s", size=14,
+                weight="bold"),
         text_at(16, 44, "at rest", colour=REST, weight="bold"),
         text_at(66, 44, "and after a tenth of the hosts died at once", colour=LOSS, weight="bold"),
         *panel_at(0, 0, "Requests to etcd a second", (10, 100, 1000, 10000),
