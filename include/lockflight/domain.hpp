@@ -44,7 +44,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockflight/durations.hpp"
+#include <chrono>
 #include "lockflight/mode.hpp"
 #include "lockflight/rma/cxx20.hpp"
 #include "lockflight/timed_names.hpp"

@@ -29,8 +29,8 @@
 #include <string>
 #include <string_view>
 
+#include <chrono>
 #include "lockflight/domain.hpp"
-#include "lockflight/durations.hpp"
 
 namespace lockflight {
 

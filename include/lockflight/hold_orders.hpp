@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include <chrono>
 #include "lockflight/domain.hpp"
-#include "lockflight/durations.hpp"
 
 namespace lockflight {
 

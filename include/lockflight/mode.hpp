@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lockflight/durations.hpp"
+#include <chrono>
 #include "lockflight/rma/cxx20.hpp"
 
 namespace lockflight {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "lockflight/durations.hpp"
+#include <chrono>
 #include "lockflight/mode.hpp"
 
 namespace lockflight {
