@@ -128,12 +128,11 @@ def named_goals(goal, constant):
                    f"P = {procs}, throughput", PythonSpeed(OURS, procs, form="calls"),
                    PythonSpeed(fastest, procs, form="calls"), at_least=1)
     yield goal("names: named_mutex against a robust process-shared pthread_mutex, P = 1, time",
-               NamedSpeed("robust-mutex"), NamedSpeed("named-mutex"), at_most=1.5)
+               NamedSpeed("robust-mutex"), NamedSpeed("named-mutex"), at_most=1.3)
     for procs in (2, 4, 16):
-        if procs <= max(2, os.cpu_count()):
-            yield goal("names: named_mutex against a robust process-shared pthread_mutex, "
-                       f"P = {procs}, throughput", NamedSpeed("named-mutex", procs),
-                       NamedSpeed("robust-mutex", procs), at_least=1)
+        yield goal("names: named_mutex against a robust process-shared pthread_mutex, "
+                   f"P = {procs}, throughput", NamedSpeed("named-mutex", procs),
+                   NamedSpeed("robust-mutex", procs), at_least=0.8)
     yield goal("names: one waiting process, percent of a core",
                Waiting("waiting", 1, "of_a_core_percent"), constant(1.0), at_most=0.05)
     yield goal("names: 200 waiting processes, percent of a core",
