@@ -21,8 +21,8 @@
  * other one comes. So is what a repairer reads of all records of one participant, of which one says
  * more than that it is left.
  *
- * The assertions, beside exclusion: tokens grow; a holder is told of a death if a participant died
- * that held, and only if one died whose record said so; no generation is replaced without a death or a grant withdrawn; a
+ * The assertions, beside exclusion: tokens grow; a holder is told of a death exactly if a
+ * participant died that held; no generation is replaced without a death or a grant withdrawn; a
  * queue node is clean when it is taken; no participant writes to a queue node that is not of its
  * generation, or uses an instance that is made fresh for another one; only deaths of the dead are
  * acknowledged.
@@ -70,7 +70,7 @@
 /* An acquirer or a releaser */
 #define READ_AGAIN 1        /* reads the generation again after it wrote that it acquires */
 #define RELEASE_AGAIN 2     /* the same, after it wrote that it releases */
-#define HOLD_AGAIN 3        /* reads it once more, after it wrote that it holds */
+#define COMPARE_TO_HOLD 3   /* holds only if nobody has evicted it */
 #define INHERITED_FIRST 4   /* waits for the holders of earlier generations before it holds */
 #define AWAIT_INHERITED 5   /* waits for them at all */
 #define SCAN 6              /* looks for them in the records */
@@ -143,9 +143,7 @@ byte toll = 0, last_token = 0; /* deaths, known or not */
 byte withdrawn = 0;            /* grants */
 byte made_for[3] = 0;          /* the last generation in each instance */
 bool inside[P];                /* p is in its critical section */
-bool has[P];                   /* p holds: it has read that its generation is open still */
 bool holder_died = false;      /* and no holder has put things right since */
-bool one_said = false;         /* one died whose record said that it held */
 bool stopped[P];
 byte halted = 0, blockers = 0; /* the stopped that live, and those that others may wait for */
 /* What the records come to: those that say `holding`, those in each instance, those of p in use */
@@ -487,14 +485,10 @@ is_head:
       od;
       now = 0;
 #if HAS(INHERITED_FIRST)
-      write(at, RECORD(HOLDING, ours));
-      if
-      :: HAS(HOLD_AGAIN) && generation != ours ->
-        write(at, RECORD(RELEASING, ours));
-        WHEN(HAS(TELL_OTHERS), inherited = inherited + 2);
-        goto interrupted
-      :: atomic { !HAS(HOLD_AGAIN) || generation == ours -> has[me] = true }
-      fi;
+      atomic {
+        WHEN(HAS(COMPARE_TO_HOLD) && record[at] != RECORD(ACQUIRING, ours), goto interrupted);
+        write(at, RECORD(HOLDING, ours))
+      };
 #endif
       goto holds;
 interrupted:
@@ -522,13 +516,13 @@ holds:
         token = mine;
         assert(mine > last_token); last_token = mine; mine = 0;
         writer_enters(); inside[me] = true;
-        assert((died || !holder_died) && (one_said || !died))
+        assert(died == holder_died)
       };
       atomic {
         if :: died -> died = false; holder_died = false :: true fi; /* mark_consistent, or not */
         writer_leaves(); inside[me] = false
       };
-      atomic { write(at, RECORD(RELEASING, ours)); has[me] = false };
+      write(at, RECORD(RELEASING, ours));
       if
       :: HAS(RELEASE_AGAIN) && generation != ours ->
         WHEN(HAS(TELL_OTHERS), inherited = inherited + 2);
@@ -591,6 +585,7 @@ end_dead:
   }
 }
 
+#define HOLDS(p) (inside[p] || says)
 active proctype fate() {
   byte p, n, to_die = DEATHS, to_stop = STOPS;
   bool says;
@@ -605,9 +600,7 @@ end_of_all:
       for (n : FIRST(p) .. FIRST(p + 1) - 1) { says = says || PHASE(n) == HOLDING }
       if
       :: to_die > 0 && !dead[p] && used[p] > 0 ->
-        holder_died = holder_died || has[p];
-        one_said = one_said || says;
-        has[p] = false;
+        holder_died = holder_died || HOLDS(p);
         WHEN(inside[p], inside[p] = false; writer_leaves());
         WHEN(stopped[p], stopped[p] = false; halted--;
              blockers = blockers - (says || (repairer != NIL && RANK_OF(repairer) == p)));

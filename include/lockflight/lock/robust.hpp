@@ -10,12 +10,9 @@
 // - A record says `acquiring` or `releasing` before its participant uses the words of an instance,
 //   and the participant does so only if it sees the generation open afterwards. So a repairer that
 //   has closed the generation and made all pass a fence sees every participant that is in it.
-// - A participant holds from the store of `holding` or `sharing` to that of `releasing`, whatever
-//   the generation, if it reads after the first one that its generation is open. A repairer closes
-//   the generation, makes all pass a fence, and only then reads the records and compare-swaps
-//   `acquiring` to `evicted`. So an acquire that reads that the generation is open is seen as a
-//   holder, and one that reads that it is closed may have been evicted, and gives up: if it was
-//   seen as a holder, it leaves as one of an earlier generation.
+// - A participant holds from the compare-swap of its record from `acquiring` to `holding` or
+//   `sharing`, to the store of `releasing`, whatever the generation. A repairer compare-swaps
+//   `acquiring` to `evicted`; so of a repair and an acquire one fails.
 // - A participant is in a generation while its record says `acquiring`, `releasing` or `evicted`.
 //   No participant enters a generation that was replaced. An instance is made fresh when no living
 //   participant is in a generation that used it; queue nodes that a participant has taken in a
@@ -28,8 +25,9 @@
 //
 // Order and fairness bound: those of the lock inside, between deaths.
 //
-// Cost: what the lock inside costs, and 5 loads and 3 stores to acquire, 1 load and 2 stores to
-// release. A repair loads each record of each participant a few times.
+// Cost: what the lock inside costs, and 4 loads, 2 stores and a compare-swap of the own record to
+// acquire, 1 load and 2 stores to release. A repair loads each record of each participant a few
+// times.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ class robust_handle : protected guarded_waits<Port> {
   using base::announce, base::await_open, base::await_repairer, base::free_acknowledged,
       base::has_unhandled_death, base::is_any_user_dead, base::is_ours, base::is_releasing_,
       base::line_, base::may_be_interrupted_, base::me_, base::never, base::place_, base::port_,
-      base::repair, base::shares_, base::was_interrupted_, base::where_;
+      base::record_with, base::repair, base::shares_, base::was_interrupted_, base::where_;
   using typename base::repaired;
   using inside = Inside<rma::interruptible<Port>>;
   using parameters = typename inside::parameters;
@@ -115,14 +115,11 @@ class robust_handle : protected guarded_waits<Port> {
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
 
-  // Makes us a holder, unless a repairer has closed the generation meanwhile: it has evicted us, or
-  // it has seen us as a holder, and we leave as one of an earlier generation.
+  // Makes us a holder. Fails if we were evicted.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
-    announce(as, line_.value);
-    if (port_.load(where_.generation) == line_.value) return true;
-    announce(record::releasing, line_.value);
-    count_out_of_inherited();
-    return false;
+    const rma::word before = record_with(record::acquiring, line_.value);
+    return port_.cpu_compare_swap(me_.own_record(place_), before, record_with(as, line_.value)) ==
+           before;
   }
 
   // Enters the open generation. Returns false if time is over before there is one.
