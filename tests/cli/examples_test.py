@@ -2,6 +2,7 @@
 
 import os
 import re
+import statistics
 import sys
 import tempfile
 import unittest
@@ -45,10 +46,15 @@ class Examples(ProgramTest):
 
     def test_levels(self):
         def moves(*arguments):
-            out = self.output_of("example_levels", *arguments)
-            found = re.fullmatch(r"T_L2 \d+: 16000 acquisitions, (\d+) moves .*\n", out)
-            self.assertTrue(found, out)
-            return int(found[1])
+            counts = []
+            # On a busy machine a rank may be done before the next one begins, and the lock moves
+            # from element to element a few times only.
+            for _ in range(5):
+                out = self.output_of("example_levels", *arguments)
+                found = re.fullmatch(r"T_L2 \d+: 16000 acquisitions, (\d+) moves .*\n", out)
+                self.assertTrue(found, out)
+                counts.append(int(found[1]))
+            return statistics.median(counts)
 
         self.assertLess(moves("2x4", "1000"), moves("2x4", "1"))
 
