@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/hosts.svg: what a cluster of many hosts costs etcd, its agents, and those who wait.
+"""Draws docs/hosts.svg: what a cluster of many hosts costs etcd, its agents and its waiters.
 
 usage: docs/hosts_chart.py FILE      (FILE: docs/performance.md)
 

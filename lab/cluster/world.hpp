@@ -46,7 +46,7 @@ class world {
   world(const world&) = delete;
   world& operator=(const world&) = delete;
 
-  /// What etcd and the links have had to do.
+  /// The work that etcd and the links have had so far.
   struct load {
     std::uint64_t requests = 0;    ///< that etcd has got
     std::uint64_t writes = 0;      ///< of them those that it has carried out, and that write

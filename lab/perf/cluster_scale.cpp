@@ -1,5 +1,5 @@
-// What many hosts cost etcd, and how long they take to go on after the loss of some, in the
-// simulation of clusters (lab/cluster), for lab/perf/perf_cluster.
+// The load that many hosts put on etcd, and how long they take to go on after the loss of some, in
+// the simulation of clusters (lab/cluster), for lab/perf/perf_cluster.
 //
 // usage: cluster_scale HOSTS LOST TTL
 //

@@ -53,7 +53,8 @@ watched_bytes& of_process(std::uint64_t image) {
   return *ours;
 }
 
-/// What the thread does. It uses no domain_file, since the last handle may be gone meanwhile.
+/// The body of the thread. The thread uses no domain_file, since the last handle may be gone
+/// meanwhile.
 void watch(watched_byte& what, int fd) {
   const off_t byte = byte_of_hold(what.slot, static_cast<std::uint32_t>(what.hold_byte));
   await_byte(fd, byte);

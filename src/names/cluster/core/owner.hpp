@@ -36,7 +36,7 @@ class owner {
   void pass_on_what_a_client_gave(member_id home, host_words& words, outbox& out);
   /// Until when the revocation is left to the clients; 0: it is not.
   [[nodiscard]] instant clients_until() const { return clients_until_; }
-  /// That moment has come, or the revocation must not be left to clients.
+  /// The moment of clients_until() has come, or the revocation must not be left to clients.
   void clients_are_late(member_id home, host_words& words, effects& asks, outbox& out);
   /// A thread of the agent has acquired the host lock. There may be no home: no epoch.
   void host_lock_taken(std::optional<member_id> home, host_words& words, effects& asks,
