@@ -1,9 +1,6 @@
 #include "cli/guarded.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <ctime>
 #include <functional>
@@ -18,10 +15,12 @@
 #include "cli/commands.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/environment.hpp"
+#include "cli/followed_result.hpp"
 #include "cli/hold_limit.hpp"
 #include "cli/inherited.hpp"
 #include "cli/named.hpp"
 #include "cli/period_note.hpp"
+#include "cli/program_of.hpp"
 #include "cli/run_events.hpp"
 #include "cli/run_result.hpp"
 #include "cli/run_signals.hpp"
@@ -100,7 +99,6 @@ class guarded_run {
   [[nodiscard]] std::optional<outcome> choose_period();
   void take_note_back();
   [[nodiscard]] outcome look_at_others();
-  void note_start();
   void keep_result(const ending& its);
   [[nodiscard]] bool waits_to_retry(std::chrono::nanoseconds pause, const deadline_watch* watch);
   void say_why_it_does_not_run(outcome how);
@@ -136,9 +134,7 @@ class guarded_run {
   std::optional<period_note> note_;                           // with --every
   std::optional<lockflight::detail::precedence> precedence_;  // with --leader
   bool has_ended_between_tries_ = false;  // as the lock is lost, or its hold has an end
-  std::uint64_t seen_token_ = 0;          // of the result that was there when this run came
-  bool has_seen_ = false;
-  std::optional<run_result> followed_;  // the result with which this run ends
+  followed_result followed_;
   run_result own_;
 };
 
@@ -147,26 +143,6 @@ std::string guarded_run::locks_text() const {
   for (const std::string& each : what_.names)
     text += (&each == &what_.names.front() ? "'" : ", '") + each + "'";
   return text;
-}
-
-/// The name of a command's program, without its folders. If the command is a run itself, the
-/// program is that of the innermost COMMAND.
-std::string program_of(std::vector<std::string> words) {
-  for (;;) {
-    const std::string name = words.front().substr(words.front().rfind('/') + 1);
-    if (name != lockflight_program().name) return name;
-    std::vector<const char*> line;
-    for (const std::string& word : words) line.push_back(word.c_str());
-    try {
-      std::vector<std::string> inner =
-          tool::parse(lockflight_program(), static_cast<int>(line.size()), line.data())
-              .given.all("COMMAND");
-      if (inner.empty()) return name;
-      words = std::move(inner);
-    } catch (const tool::usage_error&) {  // which that run reports itself
-      return name;
-    }
-  }
 }
 
 // ---- until it has the lock ----
@@ -331,24 +307,18 @@ void guarded_run::take_note_back() {
 outcome guarded_run::look_at_others() {
   const outcome how = read_note();
   if (!what_.follows || (how != outcome::has_lock && how != outcome::done)) return how;
-  const auto published = named_control(*held_).published(left_.now());
-  if (!published) return outcome::conflict;
-  auto last = result_in(*published);
-  const std::uint64_t token = last ? last->token : 0;
-  if (!std::exchange(has_seen_, true)) seen_token_ = token;
-  const bool is_news = last && token != seen_token_;
-  const bool is_of_period = how == outcome::done && last && last->until == note_->done_until();
-  if (!is_news && !is_of_period) return held_->is_held() ? how : outcome::has_lock;
-  followed_ = std::move(last);
-  return outcome::followed;
-}
-
-void guarded_run::note_start() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  own_ = {.began = seconds_of_wall_clock(),
-          .host = host.data(),
-          .command = program_of({what_.words.begin(), std::prev(what_.words.end())})};
+  const bool is_done = how == outcome::done;
+  using enum followed_result::answer;
+  switch (followed_.look(*held_, is_done ? std::optional(note_->done_until()) : std::nullopt,
+                         left_.now())) {
+    case none:
+      return outcome::conflict;
+    case found:
+      return outcome::followed;
+    case nothing:
+      break;
+  }
+  return held_->is_held() ? how : outcome::has_lock;
 }
 
 /// True if a signal came to the run that programs end at, unless they say otherwise.
@@ -409,8 +379,8 @@ void guarded_run::say_why_it_does_not_run(outcome how) {
         ", so COMMAND is not run" +
         (note_->is_after_present_period() ? "; that is after the present period of --every" : ""));
   } else if (how == outcome::followed) {
-    events_.follows(*followed_);
-    say(locks_text() + ": " + text_of(*followed_) + ", so COMMAND is not run");
+    events_.follows(followed_.result());
+    say(locks_text() + ": " + text_of(followed_.result()) + ", so COMMAND is not run");
   } else if (how == outcome::conflict) {
     say_conflict();
   } else {
@@ -541,7 +511,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   publish_value();
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->token()));
-  note_start();
+  own_ = result_of_start(program_of({what_.words.begin(), std::prev(what_.words.end())}));
   auto pause = what_.backoff;
   for (int tries = 0;; ++tries) {
     if (what_.notes_success) note_->begin_work();
@@ -685,7 +655,7 @@ int guarded_run::run() {
 int guarded_run::give_up(outcome how) {
   say_why_it_does_not_run(how);
   take_note_back();
-  if (how == outcome::followed) return leave(followed_->code);
+  if (how == outcome::followed) return leave(followed_.result().code);
   return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
 }
 

@@ -1,8 +1,11 @@
 #include "cli/run_result.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/visible_text.hpp"
 
@@ -27,6 +30,12 @@ T field(const json& of, const char* name, T otherwise) {
 }
 
 }  // namespace
+
+run_result result_of_start(std::string command) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return {.began = seconds_of_wall_clock(), .host = host.data(), .command = std::move(command)};
+}
 
 std::optional<run_result> result_in(const published_value& published) {
   if (published.token == 0) return std::nullopt;

@@ -22,6 +22,8 @@ struct run_result {
   std::uint64_t token = 0;   ///< of the hold
 };
 
+/// The beginning of the result of a COMMAND that begins now on this host.
+[[nodiscard]] run_result result_of_start(std::string command);
 /// The result that a value is; nothing if it is another value, or none.
 [[nodiscard]] std::optional<run_result> result_in(const published_value& published);
 /// Publishes it, for the holder. False if etcd has not answered in time.
