@@ -61,13 +61,16 @@ class divider {
 
   /// "--name", "--name=value" and "--name value".
   void divide_long(const std::string& word) {
-    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::size_t equals = word.find('=');
+    const bool has_value = equals != std::string::npos;
     const option* const o = find(word.substr(0, equals));
-    const std::string value = word.substr(std::min(equals + 1, word.size()));
+    const std::string value = has_value ? word.substr(equals + 1) : "";
     if (o == nullptr)
       rest_.push_back(word);
+    else if (!is_switch(*o) && has_value)
+      given_[o->name].push_back(value);  // also an empty one: "--domain=$NAME" without a NAME
     else if (!is_switch(*o))
-      add_value(*o, value);
+      add_value(*o, "");
     else if (value.empty() || value == "true")
       given_[o->name] = {o->name};
     else
